@@ -1,0 +1,188 @@
+/* internal.h - what the files of the core know of each other, grouped by file. */
+#ifndef HF_INTERNAL_H
+#define HF_INTERNAL_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "util/buf.h"
+#include "util/misc.h"
+
+/* ---- home.c: where things are (SPEC 1.1, 1.2) ---- */
+
+struct hf__home {
+    char *root;    /* absolute, symlinks resolved as far as it exists */
+    char *profile; /* "default" or a name */
+    char *home;    /* the profile's folder */
+};
+int hf__home_find(const char *home, const char *profile, struct hf__home *ret,
+                  struct hf_error *err);
+void hf__home_free(struct hf__home *home);
+int hf__profile_name_ok(const char *name);
+/* The folder of a profile below ROOT, for the caller to free(); HF_NOT_FOUND, naming how
+ * to create it, when it does not exist. */
+int hf__profile_home(const char *root, const char *name, char **ret_home,
+                     struct hf_error *err);
+
+/* ---- config.c, config_yaml.c: one resolved configuration (SPEC 1.4, 1.5) ---- */
+
+struct hf__config_entry {
+    char *key;   /* full key: "database.journal_mode", "backends.jsonl.dir" */
+    char *value; /* checked, as text; a list is joined by '\n' */
+    char *file;  /* NULL: default */
+    int line;
+};
+/* Immutable once loaded; shared by reference count, so that a reload does not pull it
+ * from under a store that is being opened. */
+struct hf__config {
+    int refs;
+    struct hf__config_entry *entries; /* all known keys, in the order of SPEC 1.4, then
+                                         backends.* */
+    size_t n;
+    int backend_explicit; /* database.backend stands in a file */
+};
+/* Reads ROOT/config.yaml and then HOME/config.yaml over it. */
+int hf__config_load(const char *root, const char *home, const struct hf_host *host,
+                    struct hf__config **ret, struct hf_error *err);
+struct hf__config *hf__config_ref(struct hf__config *config);
+void hf__config_unref(struct hf__config **config);
+const char *hf__config_get(const struct hf__config *config, const char *key);
+/* The entry, with file and line, or NULL. */
+const struct hf__config_entry *hf__config_find(const struct hf__config *config,
+                                               const char *key);
+int64_t hf__config_int(const struct hf__config *config, const char *key);
+
+/* ---- options.c: option tables and values against them (SPEC 2.4) ---- */
+
+/* NULL when TYPE is a well-formed option type ("int:LOW..HIGH", ...), else why not. */
+const char *hf__option_type_bad(const char *type);
+/* Checks VALUE against TYPE; HF_CONFIG with what was found and what is allowed. */
+int hf__option_check(const struct hf_option *option, const char *value,
+                     const char *where, struct hf_error *err);
+/* The settings of backend NAME from backends.NAME.* and the defaults of its table, as a
+ * NULL-key-ended array for hf__settings_free().  Unknown keys: HF_CONFIG with file, line
+ * and the near miss. */
+int hf__settings_make(const struct hf__config *config, const char *name,
+                      const struct hf_option *table, struct hf_setting **ret,
+                      struct hf_error *err);
+/* Every database.* key (without the prefix, but backend and plugin_path) and
+ * "sessions.index". */
+int hf__settings_database(const struct hf__config *config, struct hf_setting **ret,
+                          struct hf_error *err);
+void hf__settings_free(struct hf_setting **settings);
+
+/* ---- log.c ---- */
+
+struct hf__log {
+    hf_log_fn *fn;
+    void *ctx;
+};
+void hf__log(const struct hf__log *log, int level, const char *event, const char *path,
+             const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* ---- mounts.c, mountinfo.c: which file system (SPEC 3.1) ---- */
+
+void hf__mount_classify(const char *path, struct hf_mount *ret);
+/* Whether HOLDFAST_MOUNTINFO stands in for the real mount table. */
+int hf__mount_faked(void);
+
+/* ---- runtime.c ---- */
+
+struct hf_runtime {
+    struct hf__home where;
+    struct hf__log log;
+    struct hf_host host;     /* its ctx is this runtime */
+    uint32_t may_thread;
+    pthread_mutex_t lock;    /* guards config */
+    struct hf__config *config;
+};
+/* The configuration and folder of PROFILE (NULL: the runtime's own).  *ret_config is a
+ * reference of the caller's; *ret_home is to be freed. */
+int hf__runtime_profile(struct hf_runtime *rt, const char *profile,
+                        struct hf__config **ret_config, char **ret_home,
+                        struct hf_error *err);
+
+/* ---- host.c: the table that backends get; the registry of live files ---- */
+
+void hf__host_init(struct hf_host *host, struct hf_runtime *rt);
+
+/* ---- loader.c: the only user of <ltdl.h>; modules on disk (SPEC 2.2, 2.3) ---- */
+
+/* Loads hf_NAME.so from PATH (absolute), calls its entry symbol and returns the plugin;
+ * nothing of a refused module but its constructors has run. */
+int hf__loader_load(const char *path, const char *name, const struct hf_host *host,
+                    const struct hf_plugin **ret_plugin, struct hf_error *err);
+/* The installed plugin folder, found from where libholdfast itself lies
+ * (LIBDIR/holdfast/backends); for the caller to free(). */
+char *hf__loader_builtin_dir(void);
+/* HF_OK when PATH may be loaded from as far as ownership and modes go (SPEC 2.2). */
+int hf__loader_safe(const char *path, struct hf_error *err);
+
+/* ---- registry.c: checked backends, by path (SPEC 2, models 3.6) ---- */
+
+struct hf__backend {
+    struct hf__backend *next;
+    char *path;              /* resolved */
+    char *name;
+    struct hf_backend ops;   /* our copy, no NULL left in it once defaults are in */
+    struct hf_abi abi;       /* as the module stamped it */
+    uint32_t kind;
+    const char **callbacks;  /* optional ones that the module brought; last NULL */
+    pthread_mutex_t serial;  /* HF_THREADS_SERIAL */
+};
+/* Finds by name in database.plugin_path, HOLDFAST_PLUGIN_PATH and the built-in folder,
+ * or by absolute path; loads and checks it once per process. */
+int hf__backend_find(const struct hf__config *config, const char *name_or_path,
+                     const struct hf_host *host, struct hf__backend **ret,
+                     struct hf_error *err);
+/* The plugin folders in their order, NULL-ended, for hf__strv_free(). */
+char **hf__backend_dirs(const struct hf__config *config);
+void hf__strv_free(char ***v);
+
+/* ---- defaults.c: one function per optional callback ---- */
+
+void hf__defaults_fill(struct hf_backend *ops);
+
+/* ---- guard.c: thread models as locks ---- */
+
+struct hf_store {
+    struct hf_runtime *rt;
+    struct hf__config *config;
+    struct hf__backend *backend;
+    void *handle;            /* the backend's */
+    char *profile, *home;
+    uint32_t read_only;
+    int pid;                 /* of the opener: a handle must not cross fork() */
+    pthread_mutex_t lock;    /* HF_THREADS_PER_STORE */
+    void *local;             /* defaults.c: leases of backends without any */
+};
+int hf__guard_enter(struct hf_store *store, struct hf_error *err); /* HF_MISUSE */
+void hf__guard_leave(struct hf_store *store);
+
+/* ---- list_view.c: SPEC 11 "What a list shows", for backends without the view ---- */
+
+int hf__list_view(struct hf_store *store, const struct hf_session_query *query,
+                  hf_session_fn *emit, void *ctx, struct hf_error *err);
+
+/* ---- records.c: titles, ids, times (SPEC 7) ---- */
+
+/* The clean title in *ret (to be freed; NULL when nothing is left of it). */
+int hf__title_clean(const struct hf_text *title, char **ret, struct hf_error *err);
+/* "YYYYMMDD_HHMMSS_" and 6 hex, local time of the process (never changes the zone). */
+void hf__session_id_make(char *ret, size_t size);
+/* HF_OK for an id that can be stored: 1..512 bytes of valid UTF-8 without control
+ * characters (NUL and newline among them). */
+int hf__session_id_check(const struct hf_text *id, struct hf_error *err);
+/* A time that may be written: T when it lies in the window, else now. */
+double hf__time_or_now(double t);
+/* The text parts of a content cell (plain, or NUL "json:" JSON), appended to OUT. */
+void hf__content_text(struct hf__buf *out, const struct hf_text *content);
+/* The calls in a tool_calls cell; 0 when it is no array. */
+int64_t hf__tool_call_count(const struct hf_text *tool_calls);
+/* Appends the preview of a first user message: white space folded, 60 characters and
+ * "..." (SPEC 11). */
+void hf__preview(struct hf__buf *out, const struct hf_text *content);
+
+#endif /* HF_INTERNAL_H */
