@@ -22,5 +22,7 @@ void hf__json_key(struct hf__buf *out, const char *key);
 /* Parses text of at most 64 levels; NULL when it is not JSON.  Never an error text: the
  * callers have their own way to say it.  NULs in strings are allowed. */
 json_t *hf__json_parse(const char *s, size_t len);
+/* How deeply the arrays and objects of a JSON text are nested. */
+int hf__json_levels(const char *s, size_t len);
 
 #endif

@@ -16,6 +16,11 @@ size_t hf__utf8_count(const char *s, size_t len); /* code points; a bad byte is 
 void hf__utf8_put(struct hf__buf *buf, int32_t cp);
 /* Appends S with every bad sequence as U+FFFD. */
 void hf__utf8_repair(struct hf__buf *buf, const char *s, size_t len);
+/* White space of any script (tabs, newlines and U+3000 too). */
+int hf__utf8_is_space(int32_t cp);
+/* What shows nothing or changes how its neighbours are shown: controls (C0, DEL, C1),
+ * zero-width and bidirectional characters, line separators. */
+int hf__utf8_is_unseen(int32_t cp);
 /* Terminal columns of one code point (0, 1 or 2: CJK and emoji are 2), whatever the
  * process's locale is. */
 int hf__utf8_width(int32_t cp);
