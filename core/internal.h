@@ -117,8 +117,15 @@ int hf__loader_load(const char *path, const char *name, const struct hf_host *ho
 /* The installed plugin folder, found from where libholdfast itself lies
  * (LIBDIR/holdfast/backends); for the caller to free(). */
 char *hf__loader_builtin_dir(void);
-/* HF_OK when PATH may be loaded from as far as ownership and modes go (SPEC 2.2). */
+/* HF_OK when PATH may be loaded from as far as ownership and modes go (SPEC 2.2); in
+ * loader_safe.c. */
 int hf__loader_safe(const char *path, struct hf_error *err);
+
+/* ---- loader_elf.c: what is wrong with a file, before dlopen ---- */
+
+/* HF_OK for a readable regular file that is an ELF shared object for this machine with
+ * its headers within the file; HF_PLUGIN with the reason otherwise. */
+int hf__elf_check(const char *path, struct hf_error *err);
 
 /* ---- registry.c: checked backends, by path (SPEC 2, models 3.6) ---- */
 
@@ -130,6 +137,9 @@ struct hf__backend {
     struct hf_abi abi;       /* as the module stamped it */
     uint32_t kind;
     const char **callbacks;  /* optional ones that the module brought; last NULL */
+    /* One flag per pointer-sized slot of ops: a default of the core stands there, whose
+     * first argument is the struct hf_store itself. */
+    unsigned char defaulted[sizeof(struct hf_backend) / sizeof(void *)];
     pthread_mutex_t serial;  /* HF_THREADS_SERIAL */
 };
 /* Finds by name in database.plugin_path, HOLDFAST_PLUGIN_PATH and the built-in folder,
@@ -140,10 +150,41 @@ int hf__backend_find(const struct hf__config *config, const char *name_or_path,
 /* The plugin folders in their order, NULL-ended, for hf__strv_free(). */
 char **hf__backend_dirs(const struct hf__config *config);
 void hf__strv_free(char ***v);
+/* Whether NAME is [a-z][a-z0-9_]*. */
+int hf__backend_name_ok(const char *name);
 
-/* ---- defaults.c: one function per optional callback ---- */
+/* ---- plugin_check.c: a module's descriptor against the rules (models 2.1, 3.6) ---- */
 
-void hf__defaults_fill(struct hf_backend *ops);
+/* Checks PLUGIN, which PATH returned for NAME, and copies what it offers into *RET (a
+ * zeroed record); HF_PLUGIN with file, what was expected and what was found. */
+int hf__plugin_check(const struct hf_plugin *plugin, const char *path, const char *name,
+                     struct hf__backend *ret, struct hf_error *err);
+
+/* ---- defaults*.c: one function per optional callback ---- */
+
+/* Puts the core's defaults into the NULL slots and marks them in `defaulted`. */
+void hf__defaults_fill(struct hf__backend *backend);
+/* The optional callbacks: name and offset in struct hf_backend; last name NULL. */
+struct hf__slot {
+    const char *name;
+    size_t offset;
+};
+extern const struct hf__slot hf__optional_slots[];
+int hf__default_search(void *store, const struct hf_search *query, hf_hit_fn *emit,
+                       void *ctx, struct hf_search_info *info, struct hf_error *err);
+int hf__default_lease_acquire(void *store, const struct hf_text *name,
+                              const struct hf_text *holder, double ttl_seconds,
+                              uint64_t *ret_generation, struct hf_error *err);
+int hf__default_lease_renew(void *store, const struct hf_text *name,
+                            const struct hf_text *holder, uint64_t generation,
+                            double ttl_seconds, struct hf_error *err);
+int hf__default_lease_release(void *store, const struct hf_text *name,
+                              const struct hf_text *holder, uint64_t generation,
+                              struct hf_error *err);
+int hf__default_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source,
+                      void *ctx, struct hf_error *err);
+int hf__default_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
+                      struct hf_error *err);
 
 /* ---- guard.c: thread models as locks ---- */
 
@@ -160,6 +201,65 @@ struct hf_store {
 };
 int hf__guard_enter(struct hf_store *store, struct hf_error *err); /* HF_MISUSE */
 void hf__guard_leave(struct hf_store *store);
+
+/* Calls OP of the store's backend: a default gets the store, a callback of the module
+ * its own handle.  Only within hf__guard_enter() and hf__guard_leave(). */
+#define HF__OP(store, op, ...)                                                       \
+    ((store)->backend->ops.op(                                                       \
+        (store)->backend->defaulted[offsetof(struct hf_backend, op) / sizeof(void *)] \
+            ? (void *)(store)                                                        \
+            : (store)->handle,                                                       \
+        __VA_ARGS__))
+
+/* ---- call.c: what every front function does round its call ---- */
+
+struct hf__call {
+    struct hf_store *store;
+    const char *what;      /* "append to session" and so on, for generic texts */
+    struct hf_error *err;  /* never NULL between begin and end */
+    struct hf_error own;   /* for callers that gave none */
+};
+/* The checks every call needs (handle, fork, read-only when WRITES) and the guard.  On
+ * failure nothing is held; call hf__call_end() only after success. */
+int hf__call_begin(struct hf__call *call, struct hf_store *store, const char *what,
+                   uint32_t writes, struct hf_error *err);
+/* Lets go of the guard and checks the answer RC; STOP is the non-zero value with which
+ * an emit callback ended the walk, or 0.  Returns what the caller gets. */
+int hf__call_end(struct hf__call *call, int rc, int stop);
+/* The same check of an answer without a guard, for open. */
+int hf__call_check(const char *backend, const char *what, int rc, struct hf_error *err);
+/* HF_OK when SRC (a size-stamped struct of the embedder, not NULL) was made with HF_INIT
+ * of this major version. */
+int hf__abi_ok(const void *src, const char *what, struct hf_error *err);
+
+/* ---- relay.c: between a backend's emit and the embedder's ---- */
+
+struct hf__relay {
+    union {
+        hf_session_fn *session;
+        hf_message_fn *message;
+        hf_hit_fn *hit;
+        hf_finding_fn *finding;
+        hf_source_fn *source;
+        hf_usage_fn *usage;
+    } emit;
+    void *ctx;
+    int stop;      /* the non-zero value that ended the walk */
+    uint64_t seen; /* items emitted */
+};
+int hf__relay_session(void *ctx, const struct hf_session *session);
+int hf__relay_message(void *ctx, const struct hf_message *message);
+int hf__relay_hit(void *ctx, const struct hf_hit *hit);
+int hf__relay_finding(void *ctx, const struct hf_finding *finding);
+int hf__relay_source(void *ctx, const struct hf_text *source, uint64_t sessions);
+int hf__relay_usage(void *ctx, const struct hf_usage *usage);
+
+/* ---- address.c: "@session:PROFILE/ID" (SPEC 8) ---- */
+
+/* Splits ARG.  *ret_profile is NULL for a plain id, else to be freed; *ret_id points into
+ * ARG.  HF_INVALID for an address that is none. */
+int hf__session_address_parse(const struct hf_text *arg, char **ret_profile,
+                              struct hf_text *ret_id, struct hf_error *err);
 
 /* ---- list_view.c: SPEC 11 "What a list shows", for backends without the view ---- */
 

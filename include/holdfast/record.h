@@ -33,8 +33,12 @@ struct hf_abi {
 };
 
 #ifdef __cplusplus
-#define HF_INIT(type) \
-    type { { HF_ABI_MAJOR, HF_ABI_MINOR, sizeof(type) } }
+#define HF_INIT(type)                                                \
+    ([]() {                                                          \
+        type hf_made = {};                                           \
+        hf_made.abi = hf_abi{HF_ABI_MAJOR, HF_ABI_MINOR, sizeof(type)}; \
+        return hf_made;                                              \
+    }())
 #else
 #define HF_INIT(type) \
     (type) { .abi = { HF_ABI_MAJOR, HF_ABI_MINOR, sizeof(type) } }

@@ -60,6 +60,11 @@ HF_API int hf_store_session_get(struct hf_store *store, const struct hf_text *id
  * to ask another profile; HF_INVALID when ambiguous, with up to five candidates. */
 HF_API int hf_store_session_resolve(struct hf_store *store, const struct hf_text *arg,
                                     struct hf_text *ret_id, struct hf_error *err);
+/* Splits "@session:PROFILE/ID"; a plain id gives NULL in *ret_profile (free() it) and
+ * itself in *ret_id, which points into ARG.  HF_INVALID when it begins like an address
+ * and is none.  The caller opens PROFILE's store: nothing does that by itself. */
+HF_API int hf_session_address(const struct hf_text *arg, char **ret_profile,
+                              struct hf_text *ret_id, struct hf_error *err);
 HF_API int hf_store_session_list(struct hf_store *store,
                                  const struct hf_session_query *query,
                                  hf_session_fn *emit, void *ctx, struct hf_error *err);
