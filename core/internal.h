@@ -8,6 +8,8 @@
 #include <holdfast/holdfast.h>
 
 #include "util/buf.h"
+#include "util/content.h"
+#include "util/epoch.h"
 #include "util/misc.h"
 
 /* ---- home.c: where things are (SPEC 1.1, 1.2) ---- */
@@ -277,12 +279,5 @@ void hf__session_id_make(char *ret, size_t size);
 int hf__session_id_check(const struct hf_text *id, struct hf_error *err);
 /* A time that may be written: T when it lies in the window, else now. */
 double hf__time_or_now(double t);
-/* The text parts of a content cell (plain, or NUL "json:" JSON), appended to OUT. */
-void hf__content_text(struct hf__buf *out, const struct hf_text *content);
-/* The calls in a tool_calls cell; 0 when it is no array. */
-int64_t hf__tool_call_count(const struct hf_text *tool_calls);
-/* Appends the preview of a first user message: white space folded, 60 characters and
- * "..." (SPEC 11). */
-void hf__preview(struct hf__buf *out, const struct hf_text *content);
 
 #endif /* HF_INTERNAL_H */

@@ -87,9 +87,10 @@ struct hf_doctor_options {
 HF_API int hf_doctor(struct hf_runtime *runtime, const struct hf_doctor_options *options,
                      hf_finding_fn *emit, void *ctx, struct hf_error *err);
 
-/* Reads a stored time.  Returns the time, or NaN when the value is none; *ret_bad is set
- * to 1 when there was a value that is no time (SPEC 7).  TYPE says which of INTEGER,
- * REAL, TEXT counts; HF_NULL is none without being bad. */
+/* Reads a stored time.  Returns the time, or NaN when the value is none; *ret_bad (may be
+ * NULL) becomes 1 when there was a value that is no time, else 0 (SPEC 7).  TYPE says
+ * which of INTEGER, REAL, TEXT counts; HF_NULL and NaN are none without being bad, and
+ * any other type (a BLOB) is bad. */
 HF_API double hf_epoch_coerce(uint32_t type, int64_t integer, double real,
                               const struct hf_text *text, uint32_t *ret_bad);
 

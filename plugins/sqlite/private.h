@@ -9,6 +9,8 @@
 #include <holdfast/sqlite.h>
 
 #include "util/buf.h"
+#include "util/content.h"
+#include "util/epoch.h"
 #include "util/misc.h"
 
 /* ---- columns.c: the declared tables, and which of their columns this file has ---- */
