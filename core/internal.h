@@ -28,13 +28,50 @@ int hf__profile_name_ok(const char *name);
 int hf__profile_home(const char *root, const char *name, char **ret_home,
                      struct hf_error *err);
 
-/* ---- config.c, config_yaml.c: one resolved configuration (SPEC 1.4, 1.5) ---- */
+/* ---- config_keys.c: the table of SPEC 1.4 ---- */
+
+struct hf__config_key {
+    const char *key;      /* "database.journal_mode" */
+    const char *type;     /* an option type, or "backend", "paths", "synchronous" */
+    const char *fallback; /* its default as text; "" is unset */
+};
+extern const struct hf__config_key hf__config_keys[]; /* last key NULL */
+int hf__config_key_index(const char *key);            /* -1: none of ours */
+
+/* ---- config_yaml.c: YAML text as a tree with places; the only user of <yaml.h> ---- */
+
+enum hf__yaml_kind { HF__YAML_SCALAR, HF__YAML_LIST, HF__YAML_MAP, HF__YAML_ALIAS };
+struct hf__yaml_node {
+    enum hf__yaml_kind kind;
+    char *text;          /* scalar: its bytes, ends in a NUL that len does not count */
+    size_t len;
+    int plain;           /* scalar without quotes: may be a number or null */
+    int tagged;          /* has a tag that is none of YAML's own */
+    int line, column;    /* from 1 */
+    struct hf__yaml_node **items; /* list: items; map: key, value, key, value... */
+    size_t n, cap;
+    struct hf__yaml_node *target; /* alias: what it stands for, already complete */
+    struct hf__yaml_node *next;   /* all nodes, for freeing */
+    uint64_t weight;     /* nodes below it with every alias written out */
+    int depth;           /* levels below it, likewise */
+};
+struct hf__yaml {
+    struct hf__yaml_node *nodes, *root; /* root NULL: nothing in the file */
+};
+/* HF_CONFIG with FILE, line and column.  *ret is for hf__yaml_free(). */
+int hf__yaml_parse(const char *file, const char *text, size_t len, struct hf__yaml *ret,
+                   struct hf_error *err);
+void hf__yaml_free(struct hf__yaml *yaml);
+
+/* ---- config.c, config_file.c: one resolved configuration (SPEC 1.4, 1.5) ---- */
 
 struct hf__config_entry {
     char *key;   /* full key: "database.journal_mode", "backends.jsonl.dir" */
-    char *value; /* checked, as text; a list is joined by '\n' */
+    char *value; /* checked, as text; a list is joined by '\n'; of backends.* the raw text,
+                    NULL for a null */
     char *file;  /* NULL: default */
-    int line;
+    int line, column;
+    int quoted;  /* backends.*: in quotes, so no number */
 };
 /* Immutable once loaded; shared by reference count, so that a reload does not pull it
  * from under a store that is being opened. */
@@ -45,6 +82,19 @@ struct hf__config {
     size_t n;
     int backend_explicit; /* database.backend stands in a file */
 };
+/* What one file says: `known` by index of hf__config_keys (key NULL: not there; value
+ * NULL: null, which means unset), then backends.*. */
+struct hf__config_file {
+    struct hf__config_entry *known;
+    struct hf__config_entry pool; /* sessions.read_pool_max; key NULL: not there */
+    struct hf__config_entry *backends;
+    size_t n_backends;
+};
+/* A missing file says nothing.  HOST (may be NULL) hears of near misses. */
+int hf__config_file_read(const char *path, const struct hf_host *host,
+                         struct hf__config_file *ret, struct hf_error *err);
+void hf__config_file_free(struct hf__config_file *file);
+void hf__config_entry_clear(struct hf__config_entry *entry);
 /* Reads ROOT/config.yaml and then HOME/config.yaml over it. */
 int hf__config_load(const char *root, const char *home, const struct hf_host *host,
                     struct hf__config **ret, struct hf_error *err);
@@ -63,6 +113,17 @@ const char *hf__option_type_bad(const char *type);
 /* Checks VALUE against TYPE; HF_CONFIG with what was found and what is allowed. */
 int hf__option_check(const struct hf_option *option, const char *value,
                      const char *where, struct hf_error *err);
+/* The same, giving the value in its one spelling (an enum as the table has it, a bool as
+ * "true" or "false") for the caller to free().  NAME is the key in messages, WHERE
+ * "FILE:LINE:COLUMN" or NULL, FILE goes to err->path.  QUOTED text is no number. */
+int hf__option_value(const char *type, const char *name, const char *value, int quoted,
+                     const char *where, const char *file, char **ret,
+                     struct hf_error *err);
+/* Says "WHERE: NAME: found FOUND, allowed: ..." with the near miss of the bare FOUND. */
+int hf__option_refuse(const char *type, const char *name, const char *found,
+                      const char *where, const char *file, struct hf_error *err);
+/* Appends what TYPE allows, for people. */
+void hf__option_allowed(struct hf__buf *out, const char *type);
 /* The settings of backend NAME from backends.NAME.* and the defaults of its table, as a
  * NULL-key-ended array for hf__settings_free().  Unknown keys: HF_CONFIG with file, line
  * and the near miss. */
@@ -83,12 +144,16 @@ struct hf__log {
 };
 void hf__log(const struct hf__log *log, int level, const char *event, const char *path,
              const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void hf__vlog(const struct hf__log *log, int level, const char *event, const char *path,
+              const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
 /* ---- mounts.c, mountinfo.c: which file system (SPEC 3.1) ---- */
 
 void hf__mount_classify(const char *path, struct hf_mount *ret);
 /* Whether HOLDFAST_MOUNTINFO stands in for the real mount table. */
 int hf__mount_faked(void);
+/* Looks at HOLDFAST_MOUNTINFO; done when a runtime is made, and never again by it. */
+void hf__mount_environment(void);
 
 /* ---- runtime.c ---- */
 
@@ -99,6 +164,9 @@ struct hf_runtime {
     uint32_t may_thread;
     pthread_mutex_t lock;    /* guards config */
     struct hf__config *config;
+    struct hf__runtime_profile *others; /* configurations of other profiles, as read at
+                                           their first use or the last reload */
+    struct hf_runtime *next_retired;
 };
 /* The configuration and folder of PROFILE (NULL: the runtime's own).  *ret_config is a
  * reference of the caller's; *ret_home is to be freed. */
@@ -109,6 +177,14 @@ int hf__runtime_profile(struct hf_runtime *rt, const char *profile,
 /* ---- host.c: the table that backends get; the registry of live files ---- */
 
 void hf__host_init(struct hf_host *host, struct hf_runtime *rt);
+/* What file_track and file_untrack do.  HF_BUSY under an offline guard. */
+int hf__live_track(const char *path, struct hf_error *err);
+void hf__live_untrack(const char *path);
+int hf__live_is(const char *path);
+/* Between these no connection to PATH can be opened by this process (SPEC 4.2);
+ * HF_BUSY when one is open. */
+int hf__live_guard(const char *path, struct hf_error *err);
+void hf__live_unguard(const char *path);
 
 /* ---- loader.c: the only user of <ltdl.h>; modules on disk (SPEC 2.2, 2.3) ---- */
 
@@ -279,5 +355,10 @@ void hf__session_id_make(char *ret, size_t size);
 int hf__session_id_check(const struct hf_text *id, struct hf_error *err);
 /* A time that may be written: T when it lies in the window, else now. */
 double hf__time_or_now(double t);
+
+/* ---- record_json.c: a record as one JSON object, appended to OUT ---- */
+
+void hf__session_json(struct hf__buf *out, const struct hf_session *session);
+void hf__message_json(struct hf__buf *out, const struct hf_message *message);
 
 #endif /* HF_INTERNAL_H */
