@@ -225,6 +225,10 @@ struct hf__backend {
 int hf__backend_find(const struct hf__config *config, const char *name_or_path,
                      const struct hf_host *host, struct hf__backend **ret,
                      struct hf_error *err);
+/* The file that NAME_OR_PATH means, as far as it can be told without loading it; to be
+ * freed. */
+int hf__backend_path(const struct hf__config *config, const char *name_or_path,
+                     char **ret_path, struct hf_error *err);
 /* The plugin folders in their order, NULL-ended, for hf__strv_free(). */
 char **hf__backend_dirs(const struct hf__config *config);
 void hf__strv_free(char ***v);
@@ -309,6 +313,9 @@ int hf__call_check(const char *backend, const char *what, int rc, struct hf_erro
 /* HF_OK when SRC (a size-stamped struct of the embedder, not NULL) was made with HF_INIT
  * of this major version. */
 int hf__abi_ok(const void *src, const char *what, struct hf_error *err);
+/* Gives SRC (ours) to DST (the embedder's, perhaps of another age), as much of it as both
+ * know; the stamp of DST stays. */
+void hf__abi_give(void *dst, const void *src);
 
 /* ---- relay.c: between a backend's emit and the embedder's ---- */
 
