@@ -9,8 +9,6 @@
 
 #include "utf8.h"
 
-enum { MAX_LEVELS = 64 };
-
 void
 hf__json_string(struct hf__buf *out, const char *s, size_t len)
 {
@@ -178,7 +176,7 @@ hf__json_parse(const char *s, size_t len)
 {
     json_error_t error;
 
-    if (!s || hf__json_levels(s, len) > MAX_LEVELS)
+    if (!s || hf__json_levels(s, len) > HF_MAX_JSON_LEVELS)
         return NULL;
     return json_loadb(s, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
 }

@@ -19,6 +19,7 @@ void hf__json_real(struct hf__buf *out, double value);
 void hf__json_value(struct hf__buf *out, const json_t *value);
 void hf__json_comma(struct hf__buf *out, int *ret_any);
 void hf__json_key(struct hf__buf *out, const char *key);
+#define HF_MAX_JSON_LEVELS 64 /* of arrays and objects in a stored value */
 /* Parses text of at most 64 levels; NULL when it is not JSON.  Never an error text: the
  * callers have their own way to say it.  NULs in strings are allowed. */
 json_t *hf__json_parse(const char *s, size_t len);

@@ -145,7 +145,9 @@ HF_API void hf_store_interrupt(struct hf_store *store);
 
 /* Transfer (SPEC 14).  WRITE gets the document in pieces, in order; non-zero stops and
  * is returned.  Export: the sessions of IDS in that order, or with n_ids 0 all of them
- * (open, archived and hidden too), one JSON line each. */
+ * (open, archived and hidden too), oldest first, one JSON line each.  Rewound messages
+ * are left out, compacted ones have their flags.  HF_NOT_FOUND for an id of IDS that is
+ * not there; HF_TOO_BIG when a session has more than sessions.max_export_messages. */
 typedef int hf_write_fn(void *ctx, const char *bytes, size_t len);
 typedef void hf_progress_fn(void *ctx, uint64_t done, uint64_t total);
 struct hf_export_options {
@@ -164,8 +166,12 @@ HF_API int hf_store_export_jsonl(struct hf_store *store,
 
 /* Import: READ fills at most SIZE bytes and returns how many, 0 at the end, or a negative
  * enum hf_code with *err set.  A session that exists is skipped, or with MERGE gets the
- * messages whose uid it lacks.  A broken line stops it with the line's number; what was
- * imported before stays (each session is one transaction). */
+ * messages whose uid it lacks (of lines without uids: those that differ in role, time or
+ * content).  A broken line stops it with the line's number; what was imported before
+ * stays.  A session whose messages cannot all be stored is removed again.  A title that
+ * another session has gets the next free " #2", " #3"... (INFO import_title).  A parent
+ * may come on a later line; one that is nowhere leaves a root (WARNING import_parent).
+ * Unknown members of a line are kept where the store has such a column. */
 typedef int64_t hf_read_fn(void *ctx, char *buf, size_t size, struct hf_error *err);
 struct hf_import_options {
     struct hf_abi abi;
