@@ -43,6 +43,9 @@ struct hf_sqlite_options {
     /* Inside one BEGIN IMMEDIATE that the caller of it commits. */
     int (*initialize)(void *ctx, sqlite3 *db, struct hf_error *err);
     void *ctx;
+    /* Optional: called for each connection right after it was opened, to register SQL
+     * functions.  A read-only handle may open a new one later. */
+    int (*connected)(void *ctx, sqlite3 *db, struct hf_error *err);
 };
 
 /* Fills *RET (made with HF_INIT) from how->database, whose values were checked. */
@@ -60,6 +63,7 @@ HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
  * the way.  Accepts NULL, leaves NULL. */
 HF_SQLITE_API void hf_sqlite_close_db(struct hf_sqlite_db **db);
 
+/* The connection.  On a read-only handle it is good until the next hf_sqlite_prepare(). */
 HF_SQLITE_API sqlite3 *hf_sqlite_handle(struct hf_sqlite_db *db);
 HF_SQLITE_API const char *hf_sqlite_path(const struct hf_sqlite_db *db);
 /* The journal mode really in force: HF_JOURNAL_UNKNOWN until it is confirmed. */

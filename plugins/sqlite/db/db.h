@@ -18,20 +18,23 @@ struct hf__open_file;
 /* How long a call of a connection has waited, and how long it may.  Used by the thread
  * that works with the connection; only `interrupts` is touched by others. */
 struct hf__busy {
-    int64_t start_ms;     /* when the wait began that the texts report; 0: no wait */
-    int64_t deadline_ms;  /* of an armed span (open, begin); 0: each wait has its own */
-    int64_t wait_until_ms; /* deadline of the wait under way */
-    int64_t waited_ms;    /* the last wait's length */
-    uint32_t interrupts_seen;
+    int64_t start_ms;      /* when the wait under way, or the last one, began */
+    int64_t deadline_ms;   /* of an armed span (open, begin); 0: each wait has its own */
+    int64_t wait_until_ms; /* when the wait under way ends at the latest */
+    int64_t waited_ms;     /* the last wait's length */
     atomic_uint interrupts;
-    char holder[160];     /* "pid 12 (python3)" of the last wait that ran out, or "" */
+    uint32_t interrupts_seen;
+    uint32_t holder_asked;
+    char holder[160];      /* "pid 12 (python3)" of the last wait that ran out, or "" */
 };
+
+enum hf__frozen { HF__FROZEN_NONE = 0, HF__FROZEN_IMMUTABLE, HF__FROZEN_COPY };
 
 struct hf_sqlite_db {
     struct hf_sqlite_options opt; /* our copy; its path is `path` */
-    char *path;                   /* absolute, folder free of symlinks */
+    char *path;                   /* absolute, its folder free of symlinks */
     sqlite3 *handle;
-    struct hf__open_file *file;   /* the registry's entry; NULL for a private copy */
+    struct hf__open_file *file;   /* the registry's entry of the original */
     struct hf_mount mount;
     struct hf__busy busy;
     struct hf__statement *statements[64];
@@ -40,32 +43,158 @@ struct hf_sqlite_db {
     uint32_t journal;             /* enum hf_sqlite_journal */
     uint32_t frozen;              /* enum hf__frozen */
     struct stat frozen_stat;      /* the file as it was when an immutable read began */
-    uint32_t is_writer;           /* counted as one of the path's writers */
+    off_t frozen_wal_size;
+    uint32_t is_writer;           /* counted as one of the file's writers */
+    uint32_t settled;             /* the open came to its end */
     int tracked;                  /* host->file_track succeeded */
     atomic_int wal_pages;         /* as of our last commit */
-    char *copy_dir;               /* private copy: its folder, removed at close */
+    int checkpoint_base;          /* pages of them that are copied already */
+    char *copy_dir;               /* a private copy that still has names */
 };
+
+/* ---- open_db.c ---- */
+
+/* Opens db->handle as NAME; on failure a half-open one is left for hf__disconnect(). */
+int hf__connect(struct hf_sqlite_db *db, const char *name, int flags,
+                struct hf_error *err);
+void hf__disconnect(struct hf_sqlite_db *db);
+/* foreign_keys, synchronous, sizing. */
+int hf__settings_apply(struct hf_sqlite_db *db, struct hf_error *err);
+
+/* ---- paths.c ---- */
+
+/* The name under which PATH is opened: its folder made (CREATE) and resolved. */
+int hf__db_path_settle(const char *path, int create, char **ret, struct hf_error *err);
+/* A name for texts and commands: quoted for a shell where need be, always one line. */
+struct hf__shown { char text[600]; };
+const char *hf__shown(struct hf__shown *ret, const char *path);
+const char *hf__shown_file(struct hf__shown *ret, const char *path, const char *suffix);
+void hf__path_folder(char *ret, size_t size, const char *path);
+/* "file:///a%20b?immutable=1" for the caller to free(). */
+char *hf__db_uri(const char *path, const char *query);
+
+/* ---- preflight.c: what is on disk before SQLite looks ---- */
+
+enum hf__header {
+    HF__HEADER_NONE = 0, /* no file, or an empty one */
+    HF__HEADER_ROLLBACK,
+    HF__HEADER_WAL,
+    HF__HEADER_MIXED,    /* bytes 18 and 19 differ, or a future format */
+    HF__HEADER_BAD,
+    HF__HEADER_UNREAD    /* open in this process where it cannot be read from here */
+};
+uint32_t hf__header_kind(const unsigned char *bytes, size_t len); /* pure */
+
+struct hf__look {
+    struct stat main, wal, shm, journal; /* st_mode 0: there is none */
+    uint32_t exists, header, wal_holds_frames;
+};
+/* Refuses what SQLite must not see.  Under hf__open_files_lock(). */
+int hf__preflight(const char *path, struct hf__look *ret, struct hf_error *err);
+void hf__tighten(const char *path, const struct hf__look *look);
+/* HF_EXISTS, without a text, when it is there already. */
+int hf__create_file(const char *path, struct hf_error *err);
+/* Appends the transcripts and backups that lie beside PATH. */
+void hf__used_home(const char *path, struct hf__buf *out);
+
+/* ---- open_files.c: the databases this process has open ---- */
+
+/* Held from the look at a file until it is entered here, so that no descriptor of a file
+ * with a connection is ever closed by us. */
+void hf__open_files_lock(void);
+void hf__open_files_unlock(void);
+struct hf__open_file *hf__open_file_use(const struct stat *st); /* under the lock */
+void hf__open_file_release(struct hf__open_file *file);
+void hf__open_file_writer(struct hf__open_file *file);
+int hf__open_file_writer_done(struct hf__open_file *file); /* 1: it was the last */
+/* Reads the first bytes of a database file that lstat() saw as ST.  0, an errno, or: */
+#define HF__PEEK_ELSEWHERE (-1)
+int hf__peek(const char *path, const struct stat *st, void *ret, size_t size,
+             size_t *ret_len);
+/* A descriptor to read from: this process's own if it has one (not to be closed), else a
+ * new one. */
+int hf__descriptor_borrow(const char *path, const struct stat *st, int *ret_borrowed);
+
+/* ---- journal_policy.c: the decision of SPEC 3.2, pure ---- */
+
+struct hf__journal_facts {
+    uint32_t known;        /* header and pragma agree */
+    uint32_t wal;          /* ... on WAL */
+    uint32_t has_content;  /* the file has pages */
+    uint32_t configured;   /* HF_JOURNAL_WAL or HF_JOURNAL_DELETE */
+    uint32_t cross_vm;     /* and mount_check is not off */
+    uint32_t no_shared_map; /* the file system refused one */
+    uint32_t require_wal;
+};
+enum hf__journal_action { HF__JOURNAL_KEEP_WAL, HF__JOURNAL_INHERIT, HF__JOURNAL_SET_DELETE,
+                          HF__JOURNAL_SET_WAL, HF__JOURNAL_REFUSE };
+enum hf__journal_say { /* bits */
+    HF__SAY_DELETE_OVERRIDDEN = 1, HF__SAY_CROSS_VM_WAL = 2, HF__SAY_MODE_UNKNOWN = 4,
+    HF__SAY_CROSS_VM_DELETE = 8, HF__SAY_JOURNAL_UPGRADED = 16, /* once it succeeded */
+    HF__SAY_WAL_REFUSED = 32, HF__SAY_WAL_UNUSABLE = 64, HF__SAY_WAL_NOT_CONFIGURED = 128
+};
+struct hf__journal_plan {
+    uint32_t action, say;
+    int code; /* of HF__JOURNAL_REFUSE */
+};
+struct hf__journal_plan hf__journal_decide(const struct hf__journal_facts *facts);
+
+/* ---- journal_apply.c ---- */
+
+int hf__journal_apply(struct hf_sqlite_db *db, struct hf_error *err);
+/* Sets db->journal to what header and pragma say, if they agree. */
+void hf__journal_confirm(struct hf_sqlite_db *db);
+
+/* ---- shared_map.c ---- */
+
+int hf__shared_map_probe(const char *db_path, uint32_t *ret_refused, struct hf_error *err);
+
+/* ---- read_only.c, private_copy.c (SPEC 3.5) ---- */
+
+int hf__open_read(struct hf_sqlite_db *db, struct hf_error *err);
+int hf__frozen_changed(const struct hf_sqlite_db *db);
+/* Reopens an immutable handle whose file was written meanwhile. */
+int hf__read_refresh(struct hf_sqlite_db *db, struct hf_error *err);
+int hf__private_copy_make(const char *path, const struct hf__look *look, char **ret_dir,
+                          struct hf_error *err);
+void hf__private_copy_remove(char **dir);
 
 /* ---- statements.c ---- */
 
-void hf__statements_close(struct hf_sqlite_db *db); /* finalizes all of them */
+void hf__statements_close(struct hf_sqlite_db *db);
 
-/* ---- busy.c: waiting with a deadline and jitter ---- */
+/* ---- busy.c: waiting with a deadline and jitter; holders.c ---- */
 
 int hf__busy_install(struct hf_sqlite_db *db);
 /* All waits until disarm share one patience; negative: the configured one. */
 void hf__busy_arm(struct hf_sqlite_db *db, int64_t patience_ms);
 void hf__busy_disarm(struct hf_sqlite_db *db);
-int64_t hf__busy_left(const struct hf_sqlite_db *db); /* ms of an armed span */
 /* Sleeps one turn of jitter; 0 when the deadline has passed or the call is cancelled. */
 int hf__busy_turn(struct hf_sqlite_db *db);
 int hf__busy_cancelled(const struct hf_sqlite_db *db);
 /* A call of the user begins: interrupts that came before it do not concern it. */
 void hf__busy_new_call(struct hf_sqlite_db *db);
+/* "pid 12 (python3)", or "" when it cannot be found out. */
+void hf__lock_holder(const char *db_path, char *ret, size_t size);
+
+/* ---- checkpoint.c ---- */
+
+void hf__checkpoint_install(struct hf_sqlite_db *db);
+void hf__checkpoint_last(struct hf_sqlite_db *db); /* at the last close of a file */
+
+/* ---- once.c ---- */
+
+/* 1 the first time in this process for this EVENT (of static storage) and PATH. */
+int hf__once(const char *event, const char *path);
+void hf__db_log(const struct hf_sqlite_db *db, int level, const char *event,
+                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- fail.c ---- */
 
-/* "12.3 s" for milliseconds, whatever the locale. */
+/* "12.3 s", whatever the locale. */
 void hf__seconds_text(char *ret, size_t size, int64_t ms);
+/* HF_READ_ONLY, naming the first folder or file on the way that cannot be written. */
+int hf__check_writable(const struct hf_sqlite_db *db, struct hf_error *err);
+void hf__wal_unusable(const struct hf_sqlite_db *db, char *ret, size_t size);
 
 #endif /* HF_DB_H */

@@ -1,18 +1,73 @@
 /* open_db.c - hf_sqlite_open_db(): the order of SPEC 3.4, and the way back out of it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "db.h"
+
+int
+hf__connect(struct hf_sqlite_db *db, const char *name, int flags, struct hf_error *err)
+{
+    /* FULLMUTEX, although one thread at a time works with a handle: interrupt and the
+     * look at a header come from others, and a backend's slip must not become a race. */
+    int rc = sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_FULLMUTEX, NULL);
+    if (rc != SQLITE_OK)
+        return hf_sqlite_fail(db, rc, "open the database", err);
+    sqlite3_extended_result_codes(db->handle, 1);
+    hf__checkpoint_install(db);
+    rc = hf__busy_install(db);
+    if (rc != SQLITE_OK)
+        return hf_sqlite_fail(db, rc, "open the database", err);
+    return db->opt.connected ? db->opt.connected(db->opt.ctx, db->handle, err) : HF_OK;
+}
+
+void
+hf__disconnect(struct hf_sqlite_db *db)
+{
+    hf__statements_close(db);
+    /* _v2: a statement that its owner forgot keeps the handle alive, not the caller. */
+    sqlite3_close_v2(db->handle);
+    db->handle = NULL;
+    if (db->file)
+        hf__open_file_release(db->file);
+    db->file = NULL;
+    hf__private_copy_remove(&db->copy_dir);
+    db->frozen = HF__FROZEN_NONE;
+    db->journal = HF_JOURNAL_UNKNOWN;
+}
+
+int
+hf__settings_apply(struct hf_sqlite_db *db, struct hf_error *err)
+{
+    struct hf__buf sql = {0};
+    hf__buf_addf(&sql, "PRAGMA foreign_keys=1;PRAGMA synchronous=%d;",
+                 (int)db->opt.synchronous);
+    if (db->opt.cache_size != HF_NO_INT)
+        hf__buf_addf(&sql, "PRAGMA cache_size=%lld;", (long long)db->opt.cache_size);
+    if (db->opt.mmap_size != HF_NO_INT)
+        hf__buf_addf(&sql, "PRAGMA mmap_size=%lld;", (long long)db->opt.mmap_size);
+    if (db->opt.temp_store != HF_NO_INT)
+        hf__buf_addf(&sql, "PRAGMA temp_store=%lld;", (long long)db->opt.temp_store);
+    if (db->opt.journal_size_limit != HF_NO_INT)
+        hf__buf_addf(&sql, "PRAGMA journal_size_limit=%lld;",
+                     (long long)db->opt.journal_size_limit);
+    int code = sql.failed
+                   ? hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory")
+                   : HF_OK;
+    if (code == HF_OK) {
+        int rc = sqlite3_exec(db->handle, sql.ptr, NULL, NULL, NULL);
+        if (rc != SQLITE_OK)
+            code = hf_sqlite_fail(db, rc, "set up the connection", err);
+    }
+    hf__buf_free(&sql);
+    return code;
+}
 
 static int
 schema_is_stale(struct hf_sqlite_db *db, uint32_t *ret_stale, struct hf_error *err)
 {
+    sqlite3_stmt *stmt = NULL;
     if (db->opt.is_current)
         return db->opt.is_current(db->opt.ctx, db->handle, ret_stale, err);
-    sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->handle, "SELECT 1 FROM sqlite_schema LIMIT 1", -1,
                                 &stmt, NULL);
     if (rc == SQLITE_OK)
@@ -23,6 +78,7 @@ schema_is_stale(struct hf_sqlite_db *db, uint32_t *ret_stale, struct hf_error *e
                ? HF_OK : hf_sqlite_fail(db, rc, "read the schema", err);
 }
 
+/* Read first: a settled database is opened without the write lock (SPEC 3.5). */
 static int
 bring_up_to_date(struct hf_sqlite_db *db, struct hf_error *err)
 {
@@ -32,85 +88,204 @@ bring_up_to_date(struct hf_sqlite_db *db, struct hf_error *err)
     int code = schema_is_stale(db, &stale, err);
     if (code != HF_OK || !stale)
         return code;
-    code = hf_sqlite_begin(db, hf__busy_left(db), err);
+    code = hf_sqlite_begin(db, -1, err);
     if (code != HF_OK)
         return code;
     /* Somebody else may have done it while we waited. */
     code = schema_is_stale(db, &stale, err);
     if (code == HF_OK && stale)
         code = db->opt.initialize(db->opt.ctx, db->handle, err);
-    if (code != HF_OK) {
+    if (code != HF_OK || !stale) {
         hf_sqlite_rollback(db);
         return code;
     }
     return hf_sqlite_commit(db, err);
 }
 
-int
-hf_sqlite_open_db(const struct hf_sqlite_options *options, struct hf_sqlite_db **ret_db,
-                  struct hf_error *err)
+static void
+warn_used_home(struct hf_sqlite_db *db)
 {
+    struct hf__buf found = {0};
+    hf__used_home(db->path, &found);
+    if (found.len && !found.failed && hf__once("used_home_empty", db->path)) {
+        struct hf__shown shown;
+        hf__db_log(db, HF_LOG_WARNING, "used_home_empty",
+                   "%s is empty, but its home has been used: there is %s; a new database is "
+                   "made in it now; if it held sessions before, stop, put the backup or a "
+                   "copy back, and open it again", hf__shown(&shown, db->path), found.ptr);
+    }
+    hf__buf_free(&found);
+}
+
+/* Looks, makes the file if there is none, and enters it into the registry. */
+static int
+prepare_file(struct hf_sqlite_db *db, struct hf__look *ret_look, struct hf_error *err)
+{
+    int code = HF_OK, created = 0;
+    hf__open_files_lock();
+    for (int i = 0; i < 10; i++) {
+        code = hf__preflight(db->path, ret_look, err);
+        if (code != HF_OK || ret_look->exists)
+            break;
+        code = hf__create_file(db->path, err);
+        created |= code == HF_OK;
+        if (code != HF_OK && code != HF_EXISTS)
+            break;
+        /* Now it is there, made by us or by somebody else: looked at again. */
+        code = hf_error_set(err, HF_BUSY, db->path,
+                            "the file appears and disappears: another process is at work");
+    }
+    if (code == HF_OK) {
+        hf__tighten(db->path, ret_look);
+        db->file = hf__open_file_use(&ret_look->main);
+        if (!db->file)
+            code = hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory");
+    }
+    hf__open_files_unlock();
+    if (code == HF_OK && !created && ret_look->main.st_size == 0)
+        warn_used_home(db);
+    return code;
+}
+
+static int
+open_write(struct hf_sqlite_db *db, struct hf_error *err)
+{
+    struct hf__look look;
+    int code = prepare_file(db, &look, err);
+    if (code == HF_OK)
+        code = hf__check_writable(db, err);
+    if (code == HF_OK)
+        code = hf__connect(db, db->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, err);
+    if (code != HF_OK)
+        return code;
+    if (sqlite3_db_readonly(db->handle, "main") == 1)
+        return hf_sqlite_fail(db, SQLITE_READONLY, "open the database", err);
+    hf__open_file_writer(db->file);
+    db->is_writer = 1;
+    code = hf__journal_apply(db, err);
+    if (code == HF_OK)
+        code = hf__settings_apply(db, err);
+    if (code == HF_OK)
+        code = bring_up_to_date(db, err);
+    if (code == HF_OK && db->journal == HF_JOURNAL_UNKNOWN)
+        hf__journal_confirm(db);
+    return code;
+}
+
+static void
+db_free(struct hf_sqlite_db **pdb)
+{
+    struct hf_sqlite_db *db = *pdb;
+    const struct hf_host *host = db->opt.host;
+    int last = db->is_writer && hf__open_file_writer_done(db->file);
+    if (last && db->settled && sqlite3_get_autocommit(db->handle)) {
+        hf__statements_close(db);
+        hf__checkpoint_last(db);
+    }
+    db->is_writer = 0;
+    hf__disconnect(db);
+    if (db->tracked)
+        host->file_untrack(host->ctx, db->path);
+    free(db->path);
+    free(db);
+    *pdb = NULL;
+}
+
+/* One open, for reading or for writing. */
+static int
+open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
+         struct hf_error *err)
+{
+    const struct hf_host *host = opt->host;
     struct hf_sqlite_db *db = calloc(1, sizeof *db);
     int code = HF_OK;
     if (!db)
-        return hf_error_set(err, HF_NO_MEMORY, options->path, "out of memory");
-    hf__abi_copy(&db->opt, sizeof db->opt, options);
-    db->path = strdup(options->path);
-    db->opt.path = db->path;
+        return hf_error_set(err, HF_NO_MEMORY, opt->path, "out of memory");
+    db->opt = *opt;
     db->journal = HF_JOURNAL_UNKNOWN;
-    int ro = db->opt.read_only || db->opt.read_only_first;
-    struct stat st;
-    if (stat(db->path, &st)) {
-        if (ro) {
-            code = hf_error_set(err, HF_NOT_FOUND, db->path, "there is no such database");
-            goto out;
-        }
-        int fd = open(db->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            close(fd);
-    }
-    int rc = sqlite3_open_v2(db->path, &db->handle,
-                             (ro ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
-                                 SQLITE_OPEN_FULLMUTEX,
-                             NULL);
-    if (rc != SQLITE_OK) {
-        code = hf_sqlite_fail(db, rc, "open the database", err);
+    db->mount = HF_INIT(struct hf_mount);
+    code = hf__db_path_settle(opt->path, !opt->read_only, &db->path, err);
+    if (code != HF_OK)
         goto out;
+    db->opt.path = db->path;
+    if (host && host->file_track && host->file_untrack) {
+        code = host->file_track(host->ctx, db->path, err);
+        if (code != HF_OK)
+            goto out;
+        db->tracked = 1;
     }
-    sqlite3_extended_result_codes(db->handle, 1);
-    sqlite3_wal_autocheckpoint(db->handle, 0);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    hf__busy_install(db);
+    if (host && host->mount_classify)
+        host->mount_classify(host->ctx, db->path, &db->mount);
     hf__busy_arm(db, -1);
-    if (!ro)
-        code = hf_sqlite_exec(db, db->opt.journal_mode == HF_JOURNAL_DELETE
-                                      ? "PRAGMA journal_mode=DELETE"
-                                      : "PRAGMA journal_mode=WAL", err);
-    if (code == HF_OK)
-        code = hf_sqlite_exec(db, "PRAGMA foreign_keys=ON; PRAGMA synchronous=FULL", err);
-    db->journal = db->opt.journal_mode;
-    if (code == HF_OK && !ro)
-        code = bring_up_to_date(db, err);
+    code = opt->read_only ? hf__open_read(db, err) : open_write(db, err);
+    if (code == HF_OK && opt->read_only)
+        code = hf__settings_apply(db, err);
     hf__busy_disarm(db);
+    db->settled = code == HF_OK;
 out:
     if (code == HF_OK)
         *ret_db = db;
     else
-        hf_sqlite_close_db(&db);
+        db_free(&db);
     return code;
 }
 
-void
-hf_sqlite_close_db(struct hf_sqlite_db **pdb)
+/* A dashboard's open: one writable open only if the schema is behind. */
+static int
+open_read_first(struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
+                struct hf_error *err)
 {
-    struct hf_sqlite_db *db = *pdb;
-    if (!db)
-        return;
-    hf__statements_close(db);
-    sqlite3_close_v2(db->handle);
-    free(db->path);
-    free(db);
-    *pdb = NULL;
+    struct hf_sqlite_db *db = NULL;
+    struct hf_error why;
+    uint32_t stale = 0;
+    opt->read_only = 1;
+    int code = open_one(opt, &db, err);
+    if (code != HF_OK)
+        return code;
+    /* What cannot be told is no reason to write. */
+    if (!opt->is_current || !opt->initialize ||
+        opt->is_current(opt->ctx, db->handle, &stale, &why) != HF_OK || !stale) {
+        *ret_db = db;
+        return HF_OK;
+    }
+    db_free(&db);
+    opt->read_only = 0;
+    code = open_one(opt, &db, &why);
+    if (code == HF_OK)
+        db_free(&db);
+    else if (opt->host && opt->host->log)
+        opt->host->log(opt->host->ctx, HF_LOG_INFO, "schema_stale", opt->path,
+                       "the schema is read as it is: it could not be brought up to date: %s",
+                       why.message);
+    opt->read_only = 1;
+    return open_one(opt, ret_db, err);
+}
+
+int
+hf_sqlite_open_db(const struct hf_sqlite_options *options, struct hf_sqlite_db **ret_db,
+                  struct hf_error *err)
+{
+    struct hf_sqlite_options opt = HF_INIT(struct hf_sqlite_options);
+    if (!options || !ret_db)
+        return hf_error_set(err, HF_INVALID, NULL, "no options, or nowhere to put the handle");
+    hf__abi_copy(&opt, sizeof opt, options);
+    if (opt.journal_mode != HF_JOURNAL_WAL && opt.journal_mode != HF_JOURNAL_DELETE)
+        return hf_error_set(err, HF_INVALID, opt.path, "journal mode %u cannot be asked for",
+                            opt.journal_mode);
+    if (opt.synchronous < 0 || opt.synchronous > 3)
+        return hf_error_set(err, HF_INVALID, opt.path, "synchronous is 0 to 3");
+    if (!sqlite3_threadsafe())
+        return hf_error_set(err, HF_UNSUPPORTED, opt.path,
+                            "this SQLite was built without threads");
+    return opt.read_only_first ? open_read_first(&opt, ret_db, err)
+                               : open_one(&opt, ret_db, err);
+}
+
+void
+hf_sqlite_close_db(struct hf_sqlite_db **db)
+{
+    if (db && *db)
+        db_free(db);
 }
 
 sqlite3 *
@@ -134,5 +309,5 @@ hf_sqlite_journal(const struct hf_sqlite_db *db)
 uint32_t
 hf_sqlite_frozen(const struct hf_sqlite_db *db)
 {
-    return db->frozen != 0;
+    return db->frozen != HF__FROZEN_NONE;
 }

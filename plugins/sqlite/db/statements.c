@@ -55,6 +55,9 @@ hf_sqlite_prepare(struct hf_sqlite_db *db, const char *sql, sqlite3_stmt **ret_s
                   struct hf_error *err)
 {
     uint32_t hash = text_hash(sql);
+    int refreshed = hf__read_refresh(db, err);
+    if (refreshed != HF_OK)
+        return refreshed;
     struct hf__statement **head =
         &db->statements[hash % (sizeof db->statements / sizeof *db->statements)];
     hf__busy_new_call(db);
