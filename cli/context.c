@@ -15,6 +15,7 @@ cli_runtime(struct cli *cli)
     options.profile = cli->profile;
     options.log = print_log;
     options.log_ctx = cli;
+    options.may_thread = cli->may_thread != 0;
     if (hf_runtime_new(&options, &cli->rt, &err) == HF_OK)
         return EXIT_GO_ON;
     print_error(cli, &err);
