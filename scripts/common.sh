@@ -1,0 +1,59 @@
+# common.sh - what quickstart and test share.  Sourced, not run.
+# shellcheck shell=bash
+
+# The folder of this checkout, and the folder where builds go.
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=${HOLDFAST_BUILD_DIR:-$HERE/build}
+JOBS=${HOLDFAST_JOBS:-$(nproc)}
+
+BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev libltdl-dev
+                libyaml-dev libjansson-dev)
+TEST_PACKAGES=(g++ clang libcmocka-dev python3 sqlite3 util-linux binutils)
+
+say() {
+    printf '\n== %s\n' "$*"
+}
+
+have_package() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Installs what is missing of the Debian packages given; asks nothing when all is there.
+need_packages() {
+    local missing=() package as_root=()
+    if ! command -v dpkg-query >/dev/null; then
+        echo "This is no Debian system: install these by other means: $*"
+        return
+    fi
+    for package; do
+        have_package "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "Run as root, or install sudo, or install yourself: ${missing[*]}" >&2
+            exit 1
+        fi
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy \
+        --no-install-recommends "${missing[@]}"
+}
+
+# build DIR TARGET... -- CMAKE ARGUMENTS: configures and builds.
+build() {
+    local dir=$1 targets=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        targets+=("$1")
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    cmake -G Ninja -S "$HERE" -B "$dir" "$@" >"$dir.configure.log" 2>&1 || {
+        cat "$dir.configure.log" >&2
+        return 1
+    }
+    ninja -C "$dir" -j "$JOBS" "${targets[@]}"
+}
