@@ -26,12 +26,18 @@ struct hf__column {
 extern const struct hf__column hf__session_columns[];
 extern const struct hf__column hf__message_columns[];
 
+struct hf__file_column {
+    char *name;
+    int declared;      /* its place among the declared ones, or -1 */
+    uint32_t not_null;
+};
 struct hf__shape {          /* filled once per handle, again after a schema change */
     uint64_t sessions_has[2]; /* bit i: hf__session_columns[i] exists in this file */
     uint64_t messages_has[1];
     uint32_t has_meta, has_usage, has_system_prompts; /* tables */
-    /* Names of further columns of the file that Holdfast does not declare, in order. */
-    char **sessions_more, **messages_more;
+    /* Every column of the file, in its order. */
+    struct hf__file_column *sessions, *messages;
+    uint32_t n_sessions, n_messages;
     /* fts.c */
     uint32_t fts_layout;    /* enum hf__fts_layout */
     uint32_t has_trigram, trigram_skips_tools; /* the index leaves out role 'tool' */
@@ -48,12 +54,18 @@ struct hf_sqlite_store {
     const struct hf_host *host;
     char *home, *path;
     uint32_t read_only;
+    int64_t patience_ms;     /* database.patience_ms */
     struct hf_sqlite_db *db; /* NULL: read_only and there is no file: an empty store */
     /* One connection, one user at a time: whoever touches db, its statements or shape
      * holds it. */
     pthread_mutex_t lock;
     struct hf__shape shape;
     uint32_t fts_damaged;    /* the index failed once on this handle */
+    int failed_rc;           /* SQLite's code behind the last hf__sql_fail() */
+    char failed_text[256];   /* and its text */
+    /* Sessions whose unreadable time was already logged (hashes, a ring). */
+    uint64_t bad_time_seen[64];
+    uint32_t n_bad_time_seen;
 };
 
 int hf__shape_read(struct hf_sqlite_store *st, struct hf_error *err);
@@ -61,6 +73,69 @@ void hf__shape_free(struct hf__shape *shape);
 /* "ALIAS.name" when this file has the column, else its fallback literal. */
 void hf__column_sql(struct hf__buf *out, const struct hf_sqlite_store *st,
                     enum hf__table table, const char *alias, const char *name);
+/* The column of sessions or messages in this file, or NULL. */
+const struct hf__file_column *hf__column_find(const struct hf_sqlite_store *st,
+                                              enum hf__table table, const char *name,
+                                              size_t len);
+
+/* ---- write.c: the transaction round every write; damage of the search index ---- */
+
+/* hf_sqlite_fail() that also remembers SQLite's code for hf__write(). */
+int hf__sql_fail(struct hf_sqlite_store *st, int rc, const char *what,
+                 struct hf_error *err);
+int hf__sql_prepare(struct hf_sqlite_store *st, const char *sql, sqlite3_stmt **ret,
+                    struct hf_error *err);
+/* Steps a statement that gives no row, and finishes it. */
+int hf__sql_run(struct hf_sqlite_store *st, sqlite3_stmt *stmt, const char *what,
+                struct hf_error *err);
+/* Runs WORK inside BEGIN IMMEDIATE and COMMIT, then a checkpoint if one is due.  When it
+ * fails for a full-text object, it runs once more in a transaction that detaches the
+ * full-text triggers and marks the index stale (SPEC 4.4): WORK starts from nothing
+ * then.  The caller holds st->lock. */
+typedef int hf__work_fn(struct hf_sqlite_store *st, void *ctx, struct hf_error *err);
+int hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work,
+              void *ctx, struct hf_error *err);
+/* HF_READ_ONLY on a handle that only reads. */
+int hf__write_refused(const struct hf_sqlite_store *st, struct hf_error *err);
+/* HF_OK when there is such a session, else HF_NOT_FOUND. */
+int hf__session_exists(struct hf_sqlite_store *st, const struct hf_text *id,
+                       struct hf_error *err);
+
+/* ---- cells.c: a row to be written, as column names and values ---- */
+
+struct hf__cell {
+    const char *column; /* lives as long as the store or the JSON it came from */
+    int type;           /* SQLITE_INTEGER, _FLOAT, _TEXT, _BLOB, _NULL */
+    int64_t i;
+    double d;
+    struct hf_text text;
+    char *owned;        /* what text points to, when it was made here */
+};
+struct hf__cells {
+    struct hf__cell *v;
+    size_t n, cap;
+    void *json;         /* keeps the strings of `extra` alive */
+    int failed;         /* no memory */
+};
+
+void hf__cells_text(struct hf__cells *cells, const char *column,
+                    const struct hf_text *text);
+void hf__cells_int(struct hf__cells *cells, const char *column, int64_t value);
+void hf__cells_real(struct hf__cells *cells, const char *column, double value);
+/* The columns in EXTRA (a JSON object) that this file has and that no typed member
+ * stands for.  HF_INVALID for text that is no JSON object. */
+int hf__cells_extra(struct hf__cells *cells, const struct hf_sqlite_store *st,
+                    enum hf__table table, const struct hf_text *extra,
+                    struct hf_error *err);
+/* Columns that the file lacks are left out of the statement and of the binding. */
+void hf__cells_insert_sql(struct hf__buf *out, const struct hf_sqlite_store *st,
+                          enum hf__table table, const struct hf__cells *cells);
+void hf__cells_bind(sqlite3_stmt *stmt, const struct hf_sqlite_store *st,
+                    enum hf__table table, const struct hf__cells *cells);
+void hf__cell_bind(sqlite3_stmt *stmt, int index, const struct hf__cell *cell);
+void hf__cells_free(struct hf__cells *cells);
+/* Whether NAME is a column that a typed member of the record stands for. */
+int hf__column_typed(enum hf__table table, const char *name);
 
 /* ---- schema.c: declared schema against the file (SPEC 6, 3.5) ---- */
 
@@ -68,7 +143,63 @@ int hf__schema_is_current(void *ctx, sqlite3 *db, uint32_t *ret_stale,
                           struct hf_error *err);
 int hf__schema_initialize(void *ctx, sqlite3 *db, struct hf_error *err);
 
+/* Walks over everything the schema declares.  With FIX what differs is put right, else
+ * the first difference sets *ret_stale and ends the walk. */
+struct hf__schema_walk {
+    struct hf_sqlite_store *st; /* for its host and path only: the open is under way */
+    sqlite3 *db;
+    uint32_t fix, stale;
+    uint32_t is_new;            /* there was no table `sessions` */
+};
+int hf__schema_exec(struct hf__schema_walk *walk, const char *sql, struct hf_error *err);
+/* The SQL of an object in sqlite_master, for sqlite3_free(); NULL when it is not there
+ * (or has none). */
+int hf__schema_object(struct hf__schema_walk *walk, const char *type, const char *name,
+                      char **ret_sql, struct hf_error *err);
+int hf__schema_fail(struct hf__schema_walk *walk, int rc, const char *what,
+                    struct hf_error *err);
+/* A trigger of ours: created when missing, replaced when it carries an older tag of
+ * ours, else left alone. */
+int hf__schema_trigger(struct hf__schema_walk *walk, const char *name, const char *sql,
+                       struct hf_error *err);
+int hf__schema_meta_get(struct hf__schema_walk *walk, const char *key, char **ret,
+                        struct hf_error *err);
+int hf__schema_meta_put(struct hf__schema_walk *walk, const char *key,
+                        const char *value, struct hf_error *err);
+#define HF__SCHEMA_VERSION 30  /* schema_version of new files */
+#define HF__OWN_VERSION "1"    /* state_meta.holdfast_schema */
+#define HF__TRIGGER_TAG "/* holdfast:1 */"
+
+/* ---- schema_ddl.c: the declarations ---- */
+
+struct hf__table_decl {
+    const char *name;
+    const struct hf__column *columns;
+    const char *tail; /* table constraints, with a leading comma, or "" */
+};
+extern const struct hf__table_decl hf__tables[]; /* NULL-name end */
+struct hf__index_decl {
+    const char *name, *table, *on; /* "UNIQUE" stands in front of ON by `unique` */
+    uint32_t unique;
+};
+extern const struct hf__index_decl hf__indexes[]; /* NULL-name end */
+struct hf__trigger_decl { const char *name, *sql; };
+void hf__table_sql(struct hf__buf *out, const struct hf__table_decl *table);
+
+/* ---- schema_display.c: the triggers of display_order ---- */
+
+int hf__display_schema(struct hf__schema_walk *walk, struct hf_error *err);
+
 /* ---- fts.c: layouts, triggers, markers ---- */
+
+/* Search tables of a new file, and the triggers of a layout that is ours. */
+int hf__fts_schema(struct hf__schema_walk *walk, struct hf_error *err);
+/* Whether the whole index is marked as missing rows (state_meta.fts_stale): search then
+ * scans.  Cheap; another process may set it at any time. */
+int hf__fts_stale(struct hf_sqlite_store *st, uint32_t *ret_stale, struct hf_error *err);
+/* Drops the triggers of the search tables (CJK_ONLY: of messages_fts_cjk), after marking
+ * what they fed as stale.  Inside the caller's transaction. */
+int hf__fts_detach(struct hf_sqlite_store *st, uint32_t cjk_only, struct hf_error *err);
 
 int hf__fts_shape(struct hf_sqlite_store *st, struct hf_error *err);
 /* Rows with ids in (*ret_from, *ret_to] are not in the index yet; both 0: none.  Read
@@ -94,6 +225,10 @@ int hf__message_row(struct hf_sqlite_store *st, sqlite3_stmt *stmt, int first,
                     uint32_t want, struct hf__buf *scratch, struct hf_message *ret,
                     struct hf_error *err);
 struct hf_text hf__text_column(sqlite3_stmt *stmt, int col);
+/* The time in a cell; NaN for NULL, and with *ret_bad set for what is no time. */
+double hf__time_column(sqlite3_stmt *stmt, int col, uint32_t *ret_bad);
+/* Appends an SQL expression, the newest readable time among a session's messages. */
+void hf__newest_sql(struct hf__buf *out, const char *alias);
 void hf__bind_text(sqlite3_stmt *stmt, int index, const struct hf_text *text);
 
 /* ---- sessions.c: put, get, update, delete ---- */
@@ -107,6 +242,11 @@ int hf__op_session_update(void *store, const struct hf_text *id,
                           struct hf_error *err);
 int hf__op_session_delete(void *store, const struct hf_text *ids, uint64_t n_ids,
                           uint64_t *ret_deleted, struct hf_error *err);
+
+/* Carries out changes of a session inside the caller's transaction. */
+int hf__fields_apply(struct hf_sqlite_store *st, const struct hf_text *id,
+                     const struct hf_field *fields, uint64_t n_fields,
+                     struct hf_error *err);
 
 /* ---- list.c: session_list with views, chain tips, previews (SPEC 11) ---- */
 
@@ -124,6 +264,16 @@ int hf__op_message_rewind(void *store, const struct hf_text *session_id,
                           int64_t from_id, uint64_t *ret_count, struct hf_error *err);
 int hf__op_message_restore(void *store, const struct hf_text *session_id,
                            int64_t from_id, uint64_t *ret_count, struct hf_error *err);
+/* Inserts one message of a session, or finds the one that has its uid.  *ret_added is 0
+ * then.  Inside the caller's transaction. */
+int hf__message_insert(struct hf_sqlite_store *st, const struct hf_text *session_id,
+                       const struct hf_message *msg, uint32_t flags, uint32_t summary,
+                       struct hf_appended *ret, uint32_t *ret_added, double *ret_time,
+                       struct hf_error *err);
+/* Adds to the counters of a session after N messages with CALLS tool calls. */
+int hf__session_count(struct hf_sqlite_store *st, const struct hf_text *id, uint64_t n,
+                      int64_t calls, double newest, struct hf_error *err);
+int64_t hf__message_calls(const struct hf_message *msg);
 int hf__op_message_compact(void *store, const struct hf_text *session_id,
                            int64_t watermark, const struct hf_message *const *summary,
                            uint64_t n_summary, struct hf_appended *ret,

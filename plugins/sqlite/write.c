@@ -1,0 +1,163 @@
+/* write.c - the transaction round every write of the backend, and what happens when the
+ * search index is in its way: the transcript is written, the index goes stale
+ * (SPEC 4.4). */
+#include <string.h>
+
+#include "private.h"
+
+static void
+failure_note(struct hf_sqlite_store *st, int rc)
+{
+    st->failed_rc = rc;
+    snprintf(st->failed_text, sizeof st->failed_text, "%s",
+             sqlite3_errmsg(hf_sqlite_handle(st->db)));
+}
+
+int
+hf__sql_fail(struct hf_sqlite_store *st, int rc, const char *what, struct hf_error *err)
+{
+    failure_note(st, rc);
+    return hf_sqlite_fail(st->db, rc, what, err);
+}
+
+int
+hf__sql_prepare(struct hf_sqlite_store *st, const char *sql, sqlite3_stmt **ret,
+                struct hf_error *err)
+{
+    int rc;
+    if (!sql)
+        return hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
+    rc = hf_sqlite_prepare(st->db, sql, ret, err);
+    if (rc < 0)
+        failure_note(st, sqlite3_extended_errcode(hf_sqlite_handle(st->db)));
+    return rc;
+}
+
+int
+hf__sql_run(struct hf_sqlite_store *st, sqlite3_stmt *stmt, const char *what,
+            struct hf_error *err)
+{
+    int rc;
+    do
+        rc = sqlite3_step(stmt);
+    while (rc == SQLITE_ROW);
+    rc = rc == SQLITE_DONE ? HF_OK : hf__sql_fail(st, rc, what, err);
+    hf_sqlite_done(stmt);
+    return rc;
+}
+
+int
+hf__write_refused(const struct hf_sqlite_store *st, struct hf_error *err)
+{
+    if (st->read_only || !st->db)
+        return hf_error_set(err, HF_READ_ONLY, st->path,
+                            "%s is open for reading only: open it for writing", st->path);
+    return HF_OK;
+}
+
+/* What stood in the way, by SQLite's code first and then by the object it names. */
+enum culprit { NOBODY, INDEX, INDEX_CJK };
+
+static enum culprit
+culprit_of(const struct hf_sqlite_store *st, int code)
+{
+    int names_cjk = strstr(st->failed_text, "messages_fts_cjk") ||
+                    strstr(st->failed_text, "no such tokenizer");
+    if ((st->failed_rc & 0xff) == SQLITE_CORRUPT || code == HF_FTS_INDEX ||
+        code == HF_CORRUPT)
+        return names_cjk ? INDEX_CJK : INDEX;
+    if ((st->failed_rc & 0xff) == SQLITE_ERROR &&
+        (names_cjk || strstr(st->failed_text, "messages_fts") ||
+         strstr(st->failed_text, "vtable constructor failed") ||
+         strstr(st->failed_text, "no such module")))
+        return names_cjk ? INDEX_CJK : INDEX;
+    return NOBODY;
+}
+
+static void
+detach_logged(struct hf_sqlite_store *st, uint32_t cjk, const char *why)
+{
+    if (!cjk) {
+        st->fts_damaged = 1;
+        st->shape.fts_layout = HF_FTS_NONE;
+        st->shape.has_trigram = 0;
+    }
+    st->host->log(st->host->ctx, HF_LOG_WARNING, cjk ? "fts_cjk_detached" : "fts_index",
+                  st->path,
+                  "%s: %s was in the way of a write (%s) and is no longer kept up to date; "
+                  "search degraded, canonical transcript intact; `holdfast sessions "
+                  "repair` rebuilds it",
+                  st->path, cjk ? "the index messages_fts_cjk" : "the search index", why);
+}
+
+int
+hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, void *ctx,
+          struct hf_error *err)
+{
+    uint32_t detach = 0, detach_cjk = 0;
+    struct hf_error ignored;
+    char why[256] = "";
+    int rc;
+
+    rc = hf__write_refused(st, err);
+    if (rc < 0)
+        return rc;
+    for (;;) {
+        enum culprit who;
+        st->failed_rc = SQLITE_OK;
+        st->failed_text[0] = '\0';
+        rc = hf_sqlite_begin(st->db, patience_ms, err);
+        if (rc < 0)
+            return rc;
+        if (detach_cjk)
+            rc = hf__fts_detach(st, 1, err);
+        if (rc == HF_OK && detach)
+            rc = hf__fts_detach(st, 0, err);
+        if (rc == HF_OK)
+            rc = work(st, ctx, err);
+        if (rc == HF_OK) {
+            rc = hf_sqlite_commit(st->db, err);
+            if (rc == HF_OK)
+                break;
+        } else {
+            hf_sqlite_rollback(st->db);
+        }
+        who = culprit_of(st, rc);
+        if (who == NOBODY || (who == INDEX && detach) || (who == INDEX_CJK && detach_cjk))
+            return rc;
+        if (who == INDEX)
+            detach = 1;
+        else
+            detach_cjk = 1;
+        snprintf(why, sizeof why, "%s",
+                 *st->failed_text ? st->failed_text : "the index is damaged");
+    }
+    if (detach_cjk)
+        detach_logged(st, 1, why);
+    if (detach)
+        detach_logged(st, 0, why);
+    /* What is committed is committed: a checkpoint that fails is tried again later. */
+    (void)hf_sqlite_checkpoint_if_due(st->db, &ignored);
+    return HF_OK;
+}
+
+int
+hf__session_exists(struct hf_sqlite_store *st, const struct hf_text *id,
+                   struct hf_error *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = hf__sql_prepare(st, "SELECT 1 FROM sessions WHERE id = ?1", &stmt, err);
+    if (rc < 0)
+        return rc;
+    hf__bind_text(stmt, 1, id);
+    rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        rc = HF_OK;
+    else if (rc == SQLITE_DONE)
+        rc = hf_error_set(err, HF_NOT_FOUND, st->path, "there is no session %.*s",
+                          (int)(id->len < 200 ? id->len : 200), id->ptr ? id->ptr : "");
+    else
+        rc = hf__sql_fail(st, rc, "looking for the session", err);
+    hf_sqlite_done(stmt);
+    return rc;
+}
