@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/epoch.h"
 #include "util/json_write.h"
 
 /* A continuation is published a moment before its parent is marked as ended, so its
@@ -23,21 +22,8 @@ enum {
 double
 hf__kin_time(sqlite3_stmt *stmt, int col)
 {
-    struct hf_text text = {0};
-    uint32_t type = HF_NULL;
-
-    switch (sqlite3_column_type(stmt, col)) {
-    case SQLITE_INTEGER: type = HF_INT; break;
-    case SQLITE_FLOAT: type = HF_REAL; break;
-    case SQLITE_TEXT:
-        type = HF_TEXT;
-        text = hf__text_column(stmt, col);
-        break;
-    default: break;
-    }
-    return hf__epoch_coerce(type, type == HF_INT ? sqlite3_column_int64(stmt, col) : 0,
-                            type == HF_REAL ? sqlite3_column_double(stmt, col) : 0.0,
-                            &text, NULL);
+    uint32_t bad;
+    return hf__time_column(stmt, col, &bad);
 }
 
 static uint32_t
