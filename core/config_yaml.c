@@ -174,8 +174,10 @@ on_scalar(struct build *b, const yaml_event_t *event)
         return no_memory(b);
     memcpy(node->text, event->data.scalar.value, node->len);
     node->text[node->len] = '\0';
-    node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-                  (!tag || strcmp((const char *)tag, YAML_STR_TAG) != 0);
+    node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (tag) /* a tag of YAML's own says it outright */
+        node->plain = strcmp((const char *)tag, YAML_STR_TAG) != 0 &&
+                      strcmp((const char *)tag, "!") != 0;
     node->tagged = !known_tag(tag);
     if (b->depth > 0)
         node_count(b->open[b->depth - 1], node);
