@@ -100,13 +100,19 @@ bare_open(struct bench *b)
 void
 bare_close(struct bench *b)
 {
-    sqlite3_stmt *stmt;
+    struct bare_statements *s = b->statements;
 
-    while ((stmt = sqlite3_next_stmt(b->bare, NULL)) != NULL)
-        sqlite3_finalize(stmt);
+    sqlite3_finalize(s->begin);
+    sqlite3_finalize(s->commit);
+    sqlite3_finalize(s->session);
+    sqlite3_finalize(s->insert);
+    sqlite3_finalize(s->count);
+    sqlite3_finalize(s->read);
+    sqlite3_finalize(s->list);
+    sqlite3_finalize(s->search);
+    free(s);
     sqlite3_close(b->bare);
     b->bare = NULL;
-    free(b->statements);
 }
 
 static void

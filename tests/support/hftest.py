@@ -285,7 +285,9 @@ class Driver:
 
     def close(self):
         """Ends the driver as a program that ends well does (stores closed), and fails
-        when a sanitizer complained."""
+        when a sanitizer complained.  May be called again."""
+        if self.stderr.closed:
+            return
         if self.process.stdin and not self.process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
