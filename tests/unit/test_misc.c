@@ -12,25 +12,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../support/scratch.h"
 #include "util/misc.h"
 
-static char dir[] = "/tmp/hf-misc-XXXXXX";
+static char *dir;
 
 static int
 dir_make(void **state)
 {
     (void)state;
-    return mkdtemp(dir) ? 0 : -1;
+    dir = scratch_make();
+    return 0;
 }
 
 static int
 dir_remove(void **state)
 {
-    char command[64];
-
     (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    scratch_remove(dir);
+    return 0;
 }
 
 static void
@@ -77,7 +77,7 @@ resolved(const char *path, const char *expected)
 static void
 paths(void **state)
 {
-    char path[128], expected[256], *real = realpath(dir, NULL);
+    char path[512], expected[512], *real = realpath(dir, NULL);
 
     (void)state;
     joined("/a", "b", "/a/b");
@@ -104,7 +104,7 @@ folders_are_private(void **state)
 {
     struct hf_error err = {0};
     struct stat st;
-    char path[128];
+    char path[512];
     mode_t old = umask(0777);
     FILE *f;
     int rc;
@@ -137,7 +137,7 @@ static void
 files(void **state)
 {
     struct hf_error err = {0};
-    char path[128], *bytes = NULL;
+    char path[512], *bytes = NULL;
     size_t len = 0;
     FILE *f;
 
