@@ -75,6 +75,7 @@ batch_make(struct batch *batch, const struct hf_message *const *messages, uint64
         rc = message_check(m, i + 1, err);
         if (rc < 0)
             return rc;
+        m->n_tool_calls = m->tool_calls.ptr ? hf__tool_call_count(&m->tool_calls) : 0;
         if (!verbatim) {
             m->timestamp = hf__time_or_now(m->timestamp);
             if (!m->uid.ptr) {

@@ -82,9 +82,9 @@ enum hf_cap {
     HF_CAP_DURABLE = 1u << 0,      /* what append acknowledged survives power loss */
     HF_CAP_MULTI_PROCESS = 1u << 1, /* safe with other writing processes */
     HF_CAP_LIST_VIEW = 1u << 2     /* session_list carries out view, order by recent,
-                                      previews and chain tips itself; without it the
-                                      core asks for HF_VIEW_ALL by started and makes
-                                      the view */
+                                      previews, filters, pages and chain tips itself;
+                                      without it the core asks for every session, in
+                                      any order, and does all of that */
 };
 
 struct hf_open {
@@ -113,7 +113,7 @@ enum hf_put_mode {
  * filled in (err is never NULL), leaving its outputs untouched on failure; an emit
  * callback's non-zero value is returned unchanged.  Callbacks come from any thread, as
  * far as `threads` allows.  Ids and text may hold any byte: an id is data, never a path.
- * On a handle opened read_only every writing callback returns HF_READ_ONLY. */
+ * On a handle opened read_only the core lets no writing callback through. */
 struct hf_backend {
     struct hf_abi abi; /* HF_ABI(struct hf_backend) */
     const char *name;  /* [a-z][a-z0-9_]*, the NAME of hf_NAME.so */

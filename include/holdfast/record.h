@@ -115,6 +115,7 @@ struct hf_message {
     uint32_t is_summary; /* _compressed_summary */
     uint32_t observed;
     uint32_t bad_time;   /* the cell held something that is no time */
+    int64_t n_tool_calls; /* appending: the calls in tool_calls, counted by the core */
 };
 
 enum hf_want {
