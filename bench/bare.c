@@ -26,18 +26,19 @@ static const char read_sql[] =
     " tool_name, finish_reason, reasoning, platform_message_id, timestamp, token_count,"
     " active, compacted, _compressed_summary, observed FROM messages"
     " WHERE session_id = ?1 AND active = 1 ORDER BY id";
-/* No chains and branches are in this data, so that the roots are the list. */
+/* No chains and branches are in this data, so that the roots are the list.  The page is
+ * cut first: what is looked up per row is looked up for 50 rows. */
 static const char list_sql[] =
-    "SELECT s.id, s.source, s.title, s.model, s.parent_session_id, s.end_reason,"
-    " s.started_at, s.ended_at, s.message_count, s.tool_call_count, s.input_tokens,"
-    " s.output_tokens, s.archived, s.hidden, s.pinned,"
-    " max(coalesce(s.last_activity_at, s.started_at),"
+    "SELECT s.*, max(coalesce(s.last_activity_at, s.started_at),"
     "  coalesce((SELECT max(m.timestamp) FROM messages m WHERE m.session_id = s.id), 0)),"
     " (SELECT substr(m.content, 1, 200) FROM messages m WHERE m.session_id = s.id"
     "  AND m.role = 'user' ORDER BY m.id LIMIT 1)"
-    " FROM sessions s WHERE s.parent_session_id IS NULL AND s.archived = 0"
-    " AND s.hidden = 0 AND s.source <> 'tool'"
-    " ORDER BY s.started_at DESC, s.id DESC LIMIT ?1";
+    " FROM (SELECT id, source, title, model, parent_session_id, end_reason, started_at,"
+    "  ended_at, last_activity_at, message_count, tool_call_count, input_tokens,"
+    "  output_tokens, archived, hidden, pinned FROM sessions"
+    "  WHERE parent_session_id IS NULL AND archived = 0 AND hidden = 0"
+    "  AND source <> 'tool' ORDER BY started_at DESC, id DESC LIMIT ?1) s"
+    " ORDER BY s.started_at DESC, s.id DESC";
 static const char search_sql[] =
     "SELECT m.id, m.session_id, m.role, m.timestamp, s.title, s.source,"
     " snippet(messages_fts, -1, '>>>', '<<<', '...', 40)"
