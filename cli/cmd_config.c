@@ -18,6 +18,8 @@ setting(void *ctx, const char *key, const char *value, const char *source)
     struct hf__buf *out = &show->json;
     int any = 0;
 
+    if (value && !*value)
+        value = NULL; /* unset */
     if (show->table) {
         table_cell(show->table, key, strlen(key), 0);
         table_cell(show->table, value ? value : "-", value ? strlen(value) : 1, !value);

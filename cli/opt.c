@@ -18,8 +18,8 @@ globals_make(struct cli *cli, struct opt *ret)
 {
     const struct opt table[N_GLOBALS + 1] = {
         {"home", 0, OPT_TEXT, &cli->home, "DIR",
-         "the home to work on (else $HOLDFAST_HOME, $HERMES_HOME, ~/.hermes,\n"
-         "~/.holdfast)"},
+         "the home to work on (else $HOLDFAST_HOME,\n"
+         "$HERMES_HOME, ~/.hermes, ~/.holdfast)"},
         {"profile", 'p', OPT_TEXT, &cli->profile, "NAME", "the profile of that home"},
         {"json", 0, OPT_FLAG, &cli->json, NULL, "one JSON document on standard output"},
         {"no-color", 0, OPT_FLAG, &cli->no_color, NULL, "no colours ($NO_COLOR too)"},
@@ -256,6 +256,8 @@ opt_parse(struct cli *cli, const struct cmd *cmd, const struct opt *opts, int ar
         return print_usage(cli, cmd->path, "\"%s\" is one word too many",
                            ret_words->v[max]);
     cli->json_early = 0;
+    if (cli->no_color)
+        cli->color = 0;
     return EXIT_GO_ON;
 }
 

@@ -78,13 +78,12 @@ wal_row(struct hf__doctor *d, const char *size)
             "a native/named volume",
             "state.db is in WAL mode on a cross-VM filesystem (%s, %s)",
             family(d->mount.fs_type), size);
-    else if (d->vulnerable)
-        hf__doctor_add(d, HF__DR_JOURNAL,
-                       held_by_foreigner(d) ? HF_SEV_WARNING : HF_SEV_INFO, 0,
-                       "wal_vulnerable_sqlite", path,
-                       "the checkpoints of this SQLite can lose part of a log that is "
-                       "written meanwhile; Holdfast's own avoid that, other programs that "
-                       "write this file need SQLite 3.51.3, 3.50.7 or 3.44.6",
+    else if (d->vulnerable && held_by_foreigner(d))
+        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_WARNING, 0, "wal_vulnerable_sqlite",
+                       path,
+                       "another program has the file open, and with this SQLite its "
+                       "checkpoints can lose commits: give it SQLite 3.51.3, 3.50.7 or "
+                       "3.44.6",
                        "state.db: WAL journal mode (%s)", size);
     else
         hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_INFO, 0, "wal", path, NULL,

@@ -86,11 +86,9 @@ relay(void *ctx, const struct hf_finding *f)
     struct hf__doctor *d = ctx;
     const char *code = f->code ? f->code : "check";
 
-    /* The journal row has the words for this one. */
-    if (strcmp(code, "sqlite_wal_reset") == 0) {
+    /* The journal row needs to know, too. */
+    if (strcmp(code, "sqlite_wal_reset") == 0)
         d->vulnerable = 1;
-        return 0;
-    }
     hf__doctor_add(d,
                    strncmp(code, "sqlite_", 7) == 0 ? HF__DR_VERSION : HF__DR_HEALTH,
                    f->severity, f->fixable, code, f->path, f->remedy, "%s",
