@@ -5,10 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-enum { BOUND_MS = 200 };
-#define LARGE_FILE (INT64_C(256) << 20)
 
 int
 hf__probe_say(struct hf__probe *p, uint32_t severity, const char *code,
@@ -44,28 +40,28 @@ hf__probe_int(struct hf__probe *p, const char *sql, int64_t *ret)
     return rc;
 }
 
-static int
-out_of_time(void *ctx)
-{
-    struct hf__probe *p = ctx;
-    if (hf__monotonic_ms() < p->deadline)
-        return 0;
-    p->cut = 1;
-    return 1;
-}
-
 int
-hf__probe_cut(struct hf__probe *p, int rc)
+hf__probe_stop(struct hf__probe *p, int rc)
 {
-    return (rc & 0xFF) == SQLITE_INTERRUPT && p->cut;
+    switch (rc & 0xFF) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+    case SQLITE_ERROR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return HF_OK;
+    default:
+        return hf_sqlite_fail(p->st->db, rc, "check the store", p->err);
+    }
 }
 
 /* ---- the library ---- */
 
-/* Whether a commit that resets the WAL can lose part of it beside a second checkpoint:
- * 3.7.0 to 3.51.2, but for the releases that got the fix (SPEC 3.3). */
-static int
-wal_reset_vulnerable(int version)
+int
+hf__wal_reset_vulnerable(int version)
 {
     if (version < 3007000 || version > 3051002)
         return 0;
@@ -77,16 +73,17 @@ wal_reset_vulnerable(int version)
 static int
 library_probe(struct hf__probe *p)
 {
-    if (wal_reset_vulnerable(sqlite3_libversion_number()))
-        return hf__probe_say(
+    int rc = hf__probe_say(p, HF_SEV_OK, "sqlite_version", NULL, 0,
+                           "SQLite %s (source id %s)", sqlite3_libversion(),
+                           sqlite3_sourceid());
+
+    if (rc == HF_OK && hf__wal_reset_vulnerable(sqlite3_libversion_number()))
+        rc = hf__probe_say(
             p, HF_SEV_INFO, "sqlite_wal_reset", NULL, 0,
             "SQLite %s can lose commits when two programs checkpoint at once; Holdfast "
-            "never checkpoints that way, but other programs that open the file may "
-            "(source id %s)",
-            sqlite3_libversion(), sqlite3_sourceid());
-    return hf__probe_say(p, HF_SEV_OK, "sqlite_version", NULL, 0,
-                         "SQLite %s (source id %s)", sqlite3_libversion(),
-                         sqlite3_sourceid());
+            "never checkpoints that way, but other programs that open the file may",
+            sqlite3_libversion());
+    return rc;
 }
 
 /* ---- the tables ---- */
@@ -95,12 +92,13 @@ static int
 tables_probe(struct hf__probe *p)
 {
     int64_t sessions = 0, messages = 0, version = 0;
-    int rc = hf__probe_int(p, "SELECT count(*) FROM sessions", &sessions);
+    int rc = hf__probe_int(p, "SELECT count(*) FROM sessions", &sessions), stop;
 
     if (rc == SQLITE_ROW)
         rc = hf__probe_int(p, "SELECT count(*) FROM messages", &messages);
-    if (hf__probe_cut(p, rc))
-        return HF_OK;
+    stop = hf__probe_stop(p, rc);
+    if (stop != HF_OK)
+        return stop;
     if (rc == SQLITE_ERROR)
         return hf__probe_say(p, HF_SEV_FAILURE, "schema_missing", NULL, 0,
                              "the tables sessions and messages cannot be read: %s",
@@ -138,8 +136,10 @@ foreign_keys_probe(struct hf__probe *p)
         }
     }
     sqlite3_finalize(stmt);
-    if (hf__probe_cut(p, rc) || (rc == SQLITE_DONE && n == 0))
+    if (rc == SQLITE_DONE && n == 0)
         return HF_OK;
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
     if (rc != SQLITE_DONE)
         return hf__probe_say(p, HF_SEV_WARNING, "foreign_keys", NULL, 0,
                              "foreign keys cannot be checked: %s",
@@ -152,18 +152,6 @@ foreign_keys_probe(struct hf__probe *p)
 
 /* ---- the operation ---- */
 
-/* Readers and writers wait for each other in rollback mode, and a large file takes long:
- * then only a deep check may hold up a gateway. */
-static int
-bounded(const struct hf__probe *p)
-{
-    struct stat st;
-    if (p->level == HF_CHECK_DEEP)
-        return 0;
-    return hf_sqlite_journal(p->st->db) != HF_JOURNAL_WAL ||
-           (stat(p->st->path, &st) == 0 && st.st_size > LARGE_FILE);
-}
-
 static int
 probe_run(struct hf__probe *p)
 {
@@ -171,17 +159,12 @@ probe_run(struct hf__probe *p)
 
     if (rc == HF_OK)
         rc = tables_probe(p);
-    if (rc == HF_OK && !p->cut)
+    if (rc == HF_OK)
         rc = hf__probe_fts(p);
-    if (rc == HF_OK && !p->cut)
+    if (rc == HF_OK)
         rc = hf__probe_pages(p);
-    if (rc == HF_OK && !p->cut && p->level != HF_CHECK_QUICK)
+    if (rc == HF_OK && p->level != HF_CHECK_QUICK)
         rc = foreign_keys_probe(p);
-    if (rc == HF_OK && p->cut)
-        rc = hf__probe_say(p, HF_SEV_INFO, "check_bounded", "holdfast doctor --deep", 0,
-                           "the health probe was stopped after %d ms, so that nobody has"
-                           " to wait for it; the rest of the file was not looked at",
-                           BOUND_MS);
     return rc;
 }
 
@@ -198,13 +181,7 @@ hf__op_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
                              "there is no store yet");
     pthread_mutex_lock(&st->lock);
     p.db = hf_sqlite_handle(st->db);
-    if (bounded(&p)) {
-        p.deadline = hf__monotonic_ms() + BOUND_MS;
-        sqlite3_progress_handler(p.db, 1000, out_of_time, &p);
-    }
     rc = probe_run(&p);
-    if (p.deadline)
-        sqlite3_progress_handler(p.db, 0, NULL, NULL);
     pthread_mutex_unlock(&st->lock);
     return rc;
 }

@@ -8,8 +8,6 @@ struct hf__probe {
     struct hf_sqlite_store *st;
     sqlite3 *db;
     uint32_t level;
-    int64_t deadline;  /* monotonic ms; 0: none */
-    uint32_t cut;      /* the deadline passed */
     hf_finding_fn *emit;
     void *ctx;
     struct hf_error *err;
@@ -22,8 +20,13 @@ int hf__probe_say(struct hf__probe *p, uint32_t severity, const char *code,
 /* The first column of the first row of SQL as an integer.  SQLITE_ROW, SQLITE_DONE
  * without a row, or an error code. */
 int hf__probe_int(struct hf__probe *p, const char *sql, int64_t *ret);
-/* Whether RC only says that the time was up; then it is noted. */
-int hf__probe_cut(struct hf__probe *p, int rc);
+/* HF_OK when RC is a result or speaks of damage, which is a finding; else the error that
+ * ends the probe: it was interrupted, somebody holds the file, there is no memory. */
+int hf__probe_stop(struct hf__probe *p, int rc);
+
+/* Whether a commit that resets the WAL can lose part of it beside a second checkpoint:
+ * 3.7.0 to 3.51.2, but for the releases that got the fix (SPEC 3.3). */
+int hf__wal_reset_vulnerable(int version);
 
 /* ---- health_pages.c: structure ---- */
 

@@ -32,7 +32,7 @@ averages_rows(struct hf__probe *p, const char *table, int64_t *ret)
 }
 
 static int
-match_probe(struct hf__probe *p, const char *table)
+match_probe(struct hf__probe *p, const char *table, int *ret_bad)
 {
     char sql[200];
     int64_t id;
@@ -41,8 +41,11 @@ match_probe(struct hf__probe *p, const char *table)
     snprintf(sql, sizeof sql, "SELECT rowid FROM %s WHERE %s MATCH '\"holdfast\"' LIMIT 1",
              table, table);
     rc = hf__probe_int(p, sql, &id);
-    if (rc == SQLITE_ROW || rc == SQLITE_DONE || hf__probe_cut(p, rc))
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return HF_OK;
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
+    *ret_bad = 1;
     return hf__probe_say(p, HF_SEV_WARNING, "fts_match", "holdfast sessions repair", 1,
                          "%s cannot be searched: %s; the transcript is intact", table,
                          sqlite3_errmsg(p->db));
@@ -60,8 +63,8 @@ rows_probe(struct hf__probe *p, const char *table, const char *source)
     rc = hf__probe_int(p, sql, &sizes);
     if (rc == SQLITE_ROW)
         rc = averages_rows(p, table, &averages);
-    if (hf__probe_cut(p, rc))
-        return 0;
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
     if (rc != SQLITE_ROW) {
         rc = hf__probe_say(p, HF_SEV_WARNING, "fts_damage", "holdfast sessions repair", 1,
                            "the tables of %s cannot be read: %s; the transcript is intact",
@@ -86,6 +89,8 @@ rows_probe(struct hf__probe *p, const char *table, const char *source)
              " (SELECT m.id FROM messages m WHERE %s))",
              source, (long long)from, (long long)to, table, table, source);
     rc = hf__probe_int(p, sql, &rows);
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
     if (rc != SQLITE_ROW || rows == 0)
         return 0;
     rc = hf__probe_say(p, HF_SEV_WARNING, "fts_rows_differ", "holdfast sessions repair", 1,
@@ -97,8 +102,8 @@ rows_probe(struct hf__probe *p, const char *table, const char *source)
 static int
 table_probe(struct hf__probe *p, const char *table, const char *source, int *ret_bad)
 {
-    int rc = match_probe(p, table);
-    if (rc == HF_OK && !p->cut)
+    int rc = match_probe(p, table, ret_bad);
+    if (rc == HF_OK)
         rc = rows_probe(p, table, source);
     if (rc > 0)
         *ret_bad = 1;
@@ -153,10 +158,10 @@ hf__probe_fts(struct hf__probe *p)
     }
     if (shape->fts_layout != HF_FTS_NONE) {
         rc = table_probe(p, "messages_fts", "1", &bad);
-        if (rc == HF_OK && !p->cut && shape->has_trigram)
+        if (rc == HF_OK && shape->has_trigram)
             rc = table_probe(p, "messages_fts_trigram",
                              shape->trigram_skips_tools ? "m.role <> 'tool'" : "1", &bad);
-        if (rc == HF_OK && !p->cut && !bad)
+        if (rc == HF_OK && !bad)
             rc = hf__probe_say(p, HF_SEV_OK, "fts", NULL, 0, "the search index answers");
     }
     return rc;

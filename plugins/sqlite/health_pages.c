@@ -60,7 +60,7 @@ tables_run(struct hf__probe *p, const char *verb, int *ret_fts, int *ret_others,
         rc = sql ? check_run(p, sql, &lines, &unowned, first, sizeof first)
                  : SQLITE_NOMEM;
         sqlite3_free(sql);
-        if (hf__probe_cut(p, rc) || rc == SQLITE_NOMEM)
+        if (hf__probe_stop(p, rc) != HF_OK)
             break;
         if (rc != SQLITE_DONE || lines) {
             if (is_fts(name)) {
@@ -85,19 +85,16 @@ hf__probe_pages(struct hf__probe *p)
 
     snprintf(sql, sizeof sql, "PRAGMA %s(%d)", verb, LINES);
     rc = check_run(p, sql, &lines, &unowned, first, sizeof first);
-    if (hf__probe_cut(p, rc))
-        return HF_OK;
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
     if (rc == SQLITE_DONE && lines == 0)
         return hf__probe_say(p, HF_SEV_OK, "integrity", NULL, 0, "%s: ok", verb);
-    if (rc != SQLITE_DONE && (rc & 0xFF) != SQLITE_CORRUPT &&
-        (rc & 0xFF) != SQLITE_NOTADB)
-        return hf_sqlite_fail(p->st->db, rc, "check the pages of the store", p->err);
     if (lines == 0)
         snprintf(first, sizeof first, "%s", sqlite3_errmsg(p->db));
 
     rc = tables_run(p, verb, &fts, &others, where, sizeof where);
-    if (hf__probe_cut(p, rc))
-        return HF_OK;
+    if (hf__probe_stop(p, rc) != HF_OK)
+        return p->err->code;
     if (rc == SQLITE_DONE && fts && !others && !unowned)
         return hf__probe_say(p, HF_SEV_WARNING, "fts_damage", "holdfast sessions repair",
                              1,
