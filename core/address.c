@@ -46,8 +46,8 @@ hf__session_address_parse(const struct hf_text *arg, char **ret_profile,
 }
 
 int
-hf_session_address(const struct hf_text *arg, char **ret_profile, struct hf_text *ret_id,
-                   struct hf_error *err)
+hf_session_address(const struct hf_text *arg, char **ret_profile,
+                   struct hf_text *ret_id, struct hf_error *err)
 {
     if (!arg || !arg->ptr || !ret_profile || !ret_id)
         return hf_error_set(err, HF_INVALID, NULL, "the session's address is NULL");

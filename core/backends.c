@@ -11,8 +11,8 @@ by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The files of DIR that are named like modules, sorted, for hf__strv_free(); empty for a
- * folder that cannot be read. */
+/* The files of DIR that are named like modules, sorted, for hf__strv_free(); empty for
+ * a folder that cannot be read. */
 static char **
 modules_in(const char *dir)
 {
@@ -104,8 +104,8 @@ struct seen {
     size_t n;
 };
 
-/* The path among SEEN of the same file name in another folder, or NULL; *ret_same is set
- * when PATH itself is there. */
+/* The path among SEEN of the same file name in another folder, or NULL; *ret_same is
+ * set when PATH itself is there. */
 static const char *
 seen_find(const struct seen *seen, const char *path, int *ret_same)
 {
@@ -165,7 +165,8 @@ emit_folder(struct hf_runtime *rt, const char *dir, struct seen *seen,
 /* One backend by name or path: a path is shown even if it does not load. */
 static int
 emit_named(struct hf_runtime *rt, const struct hf__config *config,
-           const char *name_or_path, hf_backend_fn *emit, void *ctx, struct hf_error *err)
+           const char *name_or_path, hf_backend_fn *emit, void *ctx,
+           struct hf_error *err)
 {
     char *path = NULL;
     int rc = hf__backend_path(config, name_or_path, &path, err);
@@ -186,7 +187,8 @@ hf_runtime_backends(struct hf_runtime *runtime, const char *name_or_path,
     int rc;
 
     if (!runtime || !emit)
-        return hf_error_set(err, HF_INVALID, NULL, "list backends: an argument is NULL");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "list backends: an argument is NULL");
     rc = hf__runtime_profile(runtime, NULL, &config, &home, err);
     if (rc < 0)
         return rc;

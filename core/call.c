@@ -1,5 +1,5 @@
-/* call.c - what every front function does round its call of a backend: check the handle,
- * take the guard, and afterwards check that the answer keeps the contract. */
+/* call.c - what every front function does round its call of a backend: check the
+ * handle, take the guard, and afterwards check that the answer keeps the contract. */
 #include "internal.h"
 
 #include <string.h>
@@ -62,8 +62,8 @@ hf__call_check(const char *backend, const char *what, int rc, struct hf_error *e
     }
     if (!err->message[0])
         return hf_error_set(err, rc, NULL,
-                            "backend %s: %s failed with %s and did not say why", backend,
-                            what, hf_code_name(rc));
+                            "backend %s: %s failed with %s and did not say why",
+                            backend, what, hf_code_name(rc));
     err->code = rc;
     return rc;
 }
@@ -75,7 +75,8 @@ hf__call_end(struct hf__call *call, int rc, int stop)
     if (stop) {
         /* The walk ended because the caller wanted it to: its own value goes back. */
         if (stop < 0 && !call->err->message[0])
-            hf_error_set(call->err, stop, NULL, "%s: stopped by the caller", call->what);
+            hf_error_set(call->err, stop, NULL, "%s: stopped by the caller",
+                         call->what);
         return stop;
     }
     return hf__call_check(call->store->backend->name, call->what, rc, call->err);

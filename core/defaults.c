@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-#define SLOT(op) {#op, offsetof(struct hf_backend, op)}
+#define SLOT(op) #op, offsetof(struct hf_backend, op)
 
 const struct hf__slot hf__optional_slots[] = {
-    SLOT(message_rewind),  SLOT(message_restore), SLOT(message_compact),
-    SLOT(search),          SLOT(meta_get),        SLOT(meta_set),
-    SLOT(lease_acquire),   SLOT(lease_renew),     SLOT(lease_release),
-    SLOT(usage_add),       SLOT(usage_read),      SLOT(state),
-    SLOT(stats),           SLOT(check),           SLOT(repair),
-    SLOT(optimize),        SLOT(flush),           SLOT(backup),
-    SLOT(maintain),        SLOT(interrupt),       {NULL, 0},
+    {SLOT(message_rewind)}, {SLOT(message_restore)}, {SLOT(message_compact)},
+    {SLOT(search)},         {SLOT(meta_get)},        {SLOT(meta_set)},
+    {SLOT(lease_acquire)},  {SLOT(lease_renew)},     {SLOT(lease_release)},
+    {SLOT(usage_add)},      {SLOT(usage_read)},      {SLOT(state)},
+    {SLOT(stats)},          {SLOT(check)},           {SLOT(repair)},
+    {SLOT(optimize)},       {SLOT(flush)},           {SLOT(backup)},
+    {SLOT(maintain)},       {SLOT(interrupt)},       {NULL, 0},
 };
 
 static int
@@ -121,9 +121,9 @@ backup_default(void *store, const char *path, struct hf_error *err)
 
 /* Has no store: it works on files. */
 static int
-maintain_default(const struct hf_host *host, const struct hf_open *how, const char *verb,
-                 const struct hf_setting *args, hf_finding_fn *emit, void *ctx,
-                 struct hf_error *err)
+maintain_default(const struct hf_host *host, const struct hf_open *how,
+                 const char *verb, const struct hf_setting *args, hf_finding_fn *emit,
+                 void *ctx, struct hf_error *err)
 {
     (void)host, (void)how, (void)args, (void)emit, (void)ctx;
     return hf_error_set(err, HF_UNSUPPORTED, NULL, "this backend cannot do '%s'", verb);
@@ -179,7 +179,8 @@ hf__defaults_fill(struct hf__backend *backend)
     int whole = 1;
 
     for (size_t i = 0; i < sizeof lease_family / sizeof lease_family[0]; i++)
-        whole &= memcmp(slot_of(&backend->ops, lease_family[i]), zero, sizeof zero) != 0;
+        whole &=
+            memcmp(slot_of(&backend->ops, lease_family[i]), zero, sizeof zero) != 0;
     for (size_t i = 0; !whole && i < sizeof lease_family / sizeof lease_family[0]; i++)
         memset(slot_of(&backend->ops, lease_family[i]), 0, sizeof zero);
 

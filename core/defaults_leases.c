@@ -11,11 +11,11 @@ struct lease {
     struct lease *next;
     struct hf__backend *backend;
     char *home;
-    struct hf_text name;  /* own copy */
-    char *holder;         /* NULL: free */
+    struct hf_text name; /* own copy */
+    char *holder;        /* NULL: free */
     uint64_t holder_len;
     uint64_t generation;
-    int64_t expires_ms;   /* hf__monotonic_ms(): nobody can set this clock */
+    int64_t expires_ms; /* hf__monotonic_ms(): nobody can set this clock */
 };
 
 /* Of the process, by backend and home: two handles on one store must agree. */

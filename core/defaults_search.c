@@ -56,8 +56,8 @@ is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
 }
 
-/* Splits the query.  What is left of a word after '"' and '*' may be empty: then it is no
- * term. */
+/* Splits the query.  What is left of a word after '"' and '*' may be empty: then it is
+ * no term. */
 static void
 terms_parse(struct scan *scan, const char *text, size_t len)
 {
@@ -184,12 +184,14 @@ on_session(void *ctx, const struct hf_session *session)
     const struct hf_search *q = scan->query;
     struct session *grown, *s;
 
-    if ((q->sources && q->n_sources && !one_of(&session->source, q->sources, q->n_sources)) ||
+    if ((q->sources && q->n_sources &&
+         !one_of(&session->source, q->sources, q->n_sources)) ||
         (q->exclude_sources &&
          one_of(&session->source, q->exclude_sources, q->n_exclude_sources)) ||
         (q->session_id.ptr && !one_of(&session->id, &q->session_id, 1)))
         return 0;
-    if ((scan->n_sessions & (scan->n_sessions + 1)) == 0) { /* grows at 0, 1, 3, 7, ... */
+    if ((scan->n_sessions & (scan->n_sessions + 1)) ==
+        0) { /* grows at 0, 1, 3, 7, ... */
         grown = realloc(scan->sessions, (scan->n_sessions * 2 + 1) * sizeof *grown);
         if (!grown)
             goto no_memory;
@@ -200,7 +202,8 @@ on_session(void *ctx, const struct hf_session *session)
     s->id_len = session->id.len;
     s->title = hf__text_dup(&session->title);
     s->source = hf__text_dup(&session->source);
-    if (s->id && (s->title || !session->title.ptr) && (s->source || !session->source.ptr))
+    if (s->id && (s->title || !session->title.ptr) &&
+        (s->source || !session->source.ptr))
         return 0;
 no_memory:
     scan->no_memory = 1;
@@ -328,8 +331,8 @@ sessions_scan(struct hf_store *store, struct scan *scan, struct hf_error *err)
         query.states |= HF_MSG_REWOUND;
     rc = HF__OP(store, session_list, &all, on_session, scan, err);
     for (; rc == HF_OK && scan->at < scan->n_sessions; scan->at++) {
-        struct hf_text id = hf_text(scan->sessions[scan->at].id,
-                                    scan->sessions[scan->at].id_len);
+        struct hf_text id =
+            hf_text(scan->sessions[scan->at].id, scan->sessions[scan->at].id_len);
         rc = HF__OP(store, message_read, &id, &query, on_message, scan, err);
         if (rc == HF_NOT_FOUND)
             rc = HF_OK; /* deleted meanwhile by another process */
@@ -355,7 +358,8 @@ hf__default_search(void *ctx, const struct hf_search *query, hf_hit_fn *emit,
     }
     info->degraded = 1;
     snprintf(info->note, sizeof info->note,
-             "backend %s has no search index: every session was read%s",
+             "search degraded, canonical transcript intact: backend %s has no index, "
+             "every session was read%s",
              store->backend->name,
              len < query->text.len ? "; the text was cut at 2048 characters" : "");
     scan.folded = malloc(len + 1);

@@ -1,5 +1,5 @@
-/* guard.c - the thread model of a backend as locks, and who may not call at all: a child
- * of fork(), and an emit callback that uses the handle it was called from. */
+/* guard.c - the thread model of a backend as locks, and who may not call at all: a
+ * child of fork(), and an emit callback that uses the handle it was called from. */
 #include "internal.h"
 
 #include <unistd.h>

@@ -90,15 +90,15 @@ module_open(const char *path, lt_dlhandle *ret_module, struct hf_error *err)
         if (lt_dladvise_local(&advise) == 0 && lt_dladvise_resident(&advise) == 0)
             module = lt_dlopenadvise(path, advise);
         if (!module)
-            hf_error_set(err, HF_PLUGIN, path, "%s does not load: libltdl says %s", path,
-                         lt_dlerror());
+            hf_error_set(err, HF_PLUGIN, path, "%s does not load: libltdl says %s",
+                         path, lt_dlerror());
         lt_dladvise_destroy(&advise);
     } else {
         hf_error_set(err, HF_NO_MEMORY, path, "out of memory while loading %s", path);
     }
     if (!module)
         return err ? err->code : HF_PLUGIN; /* `first` keeps it mapped */
-    dlclose(first); /* libltdl holds it now */
+    dlclose(first);                         /* libltdl holds it now */
     *ret_module = module;
     return HF_OK;
 }
@@ -127,10 +127,11 @@ hf__loader_load(const char *path, const char *name, const struct hf_host *host,
     if (rc == HF_OK) {
         void *found = lt_dlsym(module, symbol);
         if (!found)
-            rc = hf_error_set(err, HF_PLUGIN, path,
-                              "%s has no entry symbol: expected %s, as HF_BACKEND_EXPORT "
-                              "makes it",
-                              path, symbol);
+            rc = hf_error_set(
+                err, HF_PLUGIN, path,
+                "%s has no entry symbol: expected %s, as HF_BACKEND_EXPORT "
+                "makes it",
+                path, symbol);
         else
             memcpy(&entry, &found, sizeof entry); /* ISO C has no such cast */
     }

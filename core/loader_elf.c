@@ -1,5 +1,6 @@
-/* loader_elf.c - what is wrong with a module's file, found before dlopen() sees it: that
- * one calls a file for another machine "not found", and crashes on some truncated ones. */
+/* loader_elf.c - what is wrong with a module's file, found before dlopen() sees it:
+ * that one calls a file for another machine "not found", and crashes on some truncated
+ * ones. */
 #include "internal.h"
 
 #include <elf.h>
@@ -81,7 +82,7 @@ within(uint64_t offset, uint64_t len, uint64_t size, uint64_t *ret_needs)
 }
 
 static int
-headers_check(int fd, const char *path, uint64_t size, const ElfW(Ehdr) *head,
+headers_check(int fd, const char *path, uint64_t size, const ElfW(Ehdr) * head,
               struct hf_error *err)
 {
     uint64_t needs, table = (uint64_t)head->e_phnum * sizeof(ElfW(Phdr));
@@ -105,9 +106,9 @@ headers_check(int fd, const char *path, uint64_t size, const ElfW(Ehdr) *head,
     }
     /* The loader never reads the sections, but they stand at the end: a copy that
      * stopped early shows here. */
-    if (head->e_shoff && !within(head->e_shoff,
-                                 (uint64_t)head->e_shnum * head->e_shentsize, size,
-                                 &needs))
+    if (head->e_shoff &&
+        !within(head->e_shoff, (uint64_t)head->e_shnum * head->e_shentsize, size,
+                &needs))
         return truncated(path, "section headers", needs, size, err);
     return HF_OK;
 }
@@ -137,10 +138,11 @@ content_check(int fd, const char *path, uint64_t size, struct hf_error *err)
         return HF_PLUGIN;
     }
     if (n < SELFMAG || memcmp(u.ident, ELFMAG, SELFMAG))
-        return hf_error_set(err, HF_PLUGIN, path,
-                            "%s is no shared object: expected the ELF mark 7f 45 4c 46, "
-                            "found %02x %02x %02x %02x",
-                            path, u.ident[0], u.ident[1], u.ident[2], u.ident[3]);
+        return hf_error_set(
+            err, HF_PLUGIN, path,
+            "%s is no shared object: expected the ELF mark 7f 45 4c 46, "
+            "found %02x %02x %02x %02x",
+            path, u.ident[0], u.ident[1], u.ident[2], u.ident[3]);
     if (n < (ssize_t)sizeof u.head)
         return truncated(path, "ELF header", sizeof u.head, size, err);
     if (u.ident[EI_CLASS] != our_class || u.ident[EI_DATA] != OUR_DATA)

@@ -1,4 +1,5 @@
-/* loader_safe.c - whether somebody else could have put a module where it is (SPEC 2.2). */
+/* loader_safe.c - whether somebody else could have put a module where it is (SPEC 2.2).
+ */
 #include "internal.h"
 
 #include <errno.h>
@@ -54,25 +55,42 @@ one_check(const char *path, const char *module, struct hf_error *err)
     return HF_OK;
 }
 
-int
-hf__loader_safe(const char *path, struct hf_error *err)
+/* The file of PATH and every folder above it. */
+static int
+chain_check(const char *path, struct hf_error *err)
 {
-    char *resolved = realpath(path, NULL), *walk = NULL;
-    int rc;
+    char *walk = strdup(path);
+    int rc = walk ? HF_OK : hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
 
-    if (!resolved)
-        return hf_error_set(err, HF_PLUGIN, path, "%s cannot be looked at: %s", path,
-                            strerror(errno));
-    walk = strdup(resolved);
-    rc = walk ? HF_OK : hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
     while (rc == HF_OK) {
         char *slash = strrchr(walk, '/');
-        rc = one_check(walk[0] ? walk : "/", resolved, err);
+        rc = one_check(walk[0] ? walk : "/", path, err);
         if (!walk[0] || !slash)
             break;
         *slash = '\0';
     }
     free(walk);
+    return rc;
+}
+
+int
+hf__loader_safe(const char *path, struct hf_error *err)
+{
+    char *resolved = realpath(path, NULL);
+    int rc;
+
+    if (!resolved) {
+        int e = errno;
+        hf_error_set(err, HF_PLUGIN, path, "%s cannot be looked at: %s", path,
+                     strerror(e));
+        if (err)
+            err->sys_errno = e;
+        return HF_PLUGIN;
+    }
+    /* As written too: whoever can write a folder can put another link there. */
+    rc = chain_check(path, err);
+    if (rc == HF_OK && strcmp(path, resolved) != 0)
+        rc = chain_check(resolved, err);
     free(resolved);
     return rc;
 }

@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOT(op) {#op, offsetof(struct hf_backend, op)}
+#define SLOT(op) #op, offsetof(struct hf_backend, op)
 
 static const struct hf__slot required[] = {
-    SLOT(open),           SLOT(close),          SLOT(session_put),
-    SLOT(session_get),    SLOT(session_list),   SLOT(session_update),
-    SLOT(session_delete), SLOT(message_append), SLOT(message_read),
+    {SLOT(open)},           {SLOT(close)},          {SLOT(session_put)},
+    {SLOT(session_get)},    {SLOT(session_list)},   {SLOT(session_update)},
+    {SLOT(session_delete)}, {SLOT(message_append)}, {SLOT(message_read)},
 };
 /* What every version 1 module has: all up to the last required callback. */
-#define SIZE_MIN \
-    (offsetof(struct hf_backend, message_read) + sizeof(((struct hf_backend *)0)->message_read))
+#define SIZE_MIN                                                                       \
+    (offsetof(struct hf_backend, message_read) +                                       \
+     sizeof(((struct hf_backend *)0)->message_read))
 #define OPTIONS_MAX 256
 
 static int
@@ -22,11 +23,12 @@ abi_check(const struct hf_abi *abi, size_t size_min, const char *what, const cha
           struct hf_error *err)
 {
     if (abi->major != HF_ABI_MAJOR)
-        return hf_error_set(err, HF_PLUGIN, path,
-                            "%s: %s is made for version %u.%u of the backend interface, "
-                            "expected %u.x (this is %u.%u); build it anew",
-                            path, what, abi->major, abi->minor, HF_ABI_MAJOR,
-                            HF_ABI_MAJOR, HF_ABI_MINOR);
+        return hf_error_set(
+            err, HF_PLUGIN, path,
+            "%s: %s is made for version %u.%u of the backend interface, "
+            "expected %u.x (this is %u.%u); build it anew",
+            path, what, abi->major, abi->minor, HF_ABI_MAJOR, HF_ABI_MAJOR,
+            HF_ABI_MINOR);
     if (abi->size < size_min)
         return hf_error_set(err, HF_PLUGIN, path,
                             "%s: %s is too small: it says %lu bytes, expected at least "
@@ -51,10 +53,11 @@ options_check(const struct hf_option *options, const char *path, struct hf_error
         const struct hf_option *o = &options[i];
         const char *bad;
         if (i == OPTIONS_MAX)
-            return hf_error_set(err, HF_PLUGIN, path,
-                                "%s: its option table has no end: expected a last entry "
-                                "with a NULL key among the first %d",
-                                path, OPTIONS_MAX);
+            return hf_error_set(
+                err, HF_PLUGIN, path,
+                "%s: its option table has no end: expected a last entry "
+                "with a NULL key among the first %d",
+                path, OPTIONS_MAX);
         if (!key_ok(o->key))
             return hf_error_set(err, HF_PLUGIN, path,
                                 "%s: its option %zu has the bad key '%.64s': expected "
@@ -68,8 +71,8 @@ options_check(const struct hf_option *options, const char *path, struct hf_error
         bad = o->type ? hf__option_type_bad(o->type) : "it has none";
         if (bad)
             return hf_error_set(err, HF_PLUGIN, path,
-                                "%s: its option '%s' has the bad type '%.64s': %s", path,
-                                o->key, o->type ? o->type : "", bad);
+                                "%s: its option '%s' has the bad type '%.64s': %s",
+                                path, o->key, o->type ? o->type : "", bad);
         if (o->fallback && hf__option_check(o, o->fallback, o->key, &why) < 0)
             return hf_error_set(err, HF_PLUGIN, path,
                                 "%s: its option '%s' has a default that its own type "
@@ -79,8 +82,8 @@ options_check(const struct hf_option *options, const char *path, struct hf_error
     return HF_OK;
 }
 
-/* Whether a module brought the callback at OFFSET.  A function pointer is read as bytes:
- * all callbacks have different types. */
+/* Whether a module brought the callback at OFFSET.  A function pointer is read as
+ * bytes: all callbacks have different types. */
 static int
 slot_is_set(const struct hf_backend *ops, size_t offset)
 {
@@ -112,10 +115,11 @@ hf__plugin_check(const struct hf_plugin *plugin, const char *path, const char *n
     int rc;
 
     if (!plugin)
-        return hf_error_set(err, HF_PLUGIN, path,
-                            "%s: holdfast_plugin_%s() returned NULL: it refuses to work "
-                            "with this version (%s); its own reason is in the log",
-                            path, name, hf_version());
+        return hf_error_set(
+            err, HF_PLUGIN, path,
+            "%s: holdfast_plugin_%s() returned NULL: it refuses to work "
+            "with this version (%s); its own reason is in the log",
+            path, name, hf_version());
     rc = abi_check(&plugin->abi, sizeof *plugin, "its descriptor", path, err);
     if (rc < 0)
         return rc;
@@ -124,8 +128,8 @@ hf__plugin_check(const struct hf_plugin *plugin, const char *path, const char *n
                             "%s is of kind %u: expected %d (a store)", path,
                             plugin->kind, HF_KIND_STORE);
     if (!plugin->ops)
-        return hf_error_set(err, HF_PLUGIN, path,
-                            "%s: its table of operations is NULL", path);
+        return hf_error_set(err, HF_PLUGIN, path, "%s: its table of operations is NULL",
+                            path);
     memcpy(&ret->abi, plugin->ops, sizeof ret->abi);
     rc = abi_check(&ret->abi, SIZE_MIN, "its table of operations", path, err);
     if (rc < 0)

@@ -112,8 +112,8 @@ module_path(const char *dir, const char *name)
     return hf__buf_take(&buf);
 }
 
-/* The names of the modules in DIRS, NULL-ended and without doubles, for hf__strv_free().
- * A folder that is not there or cannot be read holds none. */
+/* The names of the modules in DIRS, NULL-ended and without doubles, for
+ * hf__strv_free(). A folder that is not there or cannot be read holds none. */
 static char **
 names_in(char *const *dirs)
 {
@@ -167,13 +167,14 @@ unknown_name(const char *name, char *const *dirs, struct hf_error *err)
     hf__buf_addf(&text, "unknown backend '%.64s': ", name);
     if (near)
         hf__buf_addf(&text, "did you mean '%s'? ", near);
-    hf__buf_adds(&text, n ? "Known are" : "None is known");
+    hf__buf_adds(&text, n ? "known are" : "none is known");
     for (size_t i = 0; i < n; i++)
         hf__buf_addf(&text, "%s %s", i ? "," : "", known[i]);
     hf__buf_addf(&text, "; looked for hf_%.64s.so in", name);
     for (size_t i = 0; dirs[i]; i++)
         hf__buf_addf(&text, "%s %s", i ? "," : "", dirs[i]);
-    hf_error_set(err, HF_PLUGIN, NULL, "%s", text.failed ? "unknown backend" : text.ptr);
+    hf_error_set(err, HF_PLUGIN, NULL, "%s",
+                 text.failed ? "unknown backend" : text.ptr);
     hf__buf_free(&text);
     hf__strv_free(&known);
     free(lower);
@@ -205,10 +206,11 @@ locate(const struct hf__config *config, const char *name_or_path, char **ret_pat
         goto out;
     }
     if (strchr(name_or_path, '/')) {
-        rc = hf_error_set(err, HF_PLUGIN, NULL,
-                          "the backend '%.256s' is refused: a path must be absolute and "
-                          "end in hf_NAME.so, a name has no slash",
-                          name_or_path);
+        rc =
+            hf_error_set(err, HF_PLUGIN, NULL,
+                         "the backend '%.256s' is refused: a path must be absolute and "
+                         "end in hf_NAME.so, a name has no slash",
+                         name_or_path);
         goto out;
     }
     dirs = hf__backend_dirs(config);

@@ -188,7 +188,7 @@ hf_store_interrupt(struct hf_store *store)
     /* Without the guard: the call to be interrupted holds it. */
     if (!store || store->pid != (int)getpid())
         return;
-    if (!store->backend->defaulted[offsetof(struct hf_backend, interrupt) /
-                                   sizeof(void *)])
+    if (!store->backend
+             ->defaulted[offsetof(struct hf_backend, interrupt) / sizeof(void *)])
         store->backend->ops.interrupt(store->handle);
 }

@@ -1,5 +1,6 @@
-/* store_messages.c - the front of the message operations: append, read, rewind, restore,
- * compact.  Every message gets its uid here, so that each backend has the same names. */
+/* store_messages.c - the front of the message operations: append, read, rewind,
+ * restore, compact.  Every message gets its uid here, so that each backend has the same
+ * names. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -30,15 +31,15 @@ batch_free(struct batch *batch)
 static int
 message_check(const struct hf_message *m, uint64_t n, struct hf_error *err)
 {
-    uint64_t size = m->content.len + m->tool_calls.len + m->reasoning.len + m->extra.len;
+    uint64_t size =
+        m->content.len + m->tool_calls.len + m->reasoning.len + m->extra.len;
 
     if (m->content.len > HF_MAX_MESSAGE || m->tool_calls.len > HF_MAX_MESSAGE ||
         m->reasoning.len > HF_MAX_MESSAGE || m->extra.len > HF_MAX_MESSAGE ||
         size > HF_MAX_MESSAGE)
-        return hf_error_set(err, HF_TOO_BIG, NULL,
-                            "message %llu has %llu bytes: a message may have %u",
-                            (unsigned long long)n, (unsigned long long)size,
-                            HF_MAX_MESSAGE);
+        return hf_error_set(
+            err, HF_TOO_BIG, NULL, "message %llu has %llu bytes: a message may have %u",
+            (unsigned long long)n, (unsigned long long)size, HF_MAX_MESSAGE);
     if (!m->role.ptr || !m->role.len)
         return hf_error_set(err, HF_INVALID, NULL, "message %llu has no role",
                             (unsigned long long)n);
@@ -115,15 +116,16 @@ answers_make(uint64_t n, struct hf_appended *few, struct hf_appended **ret,
 /* A backend that acknowledges without an id has not stored anything that can be found
  * again. */
 static int
-answers_check(const struct hf_store *store, const struct hf_appended *answers, uint64_t n,
-              struct hf_error *err)
+answers_check(const struct hf_store *store, const struct hf_appended *answers,
+              uint64_t n, struct hf_error *err)
 {
     for (uint64_t i = 0; i < n; i++)
         if (answers[i].id <= 0 || !memchr(answers[i].uid, '\0', HF_UID_SIZE))
-            return hf_error_set(err, HF_PLUGIN, NULL,
-                                "backend %s: append succeeded without an id for message "
-                                "%llu",
-                                store->backend->name, (unsigned long long)i + 1);
+            return hf_error_set(
+                err, HF_PLUGIN, NULL,
+                "backend %s: append succeeded without an id for message "
+                "%llu",
+                store->backend->name, (unsigned long long)i + 1);
     return HF_OK;
 }
 
@@ -198,8 +200,8 @@ hf_store_read(struct hf_store *store, const struct hf_text *session_id,
 }
 
 int
-hf_store_rewind(struct hf_store *store, const struct hf_text *session_id, int64_t from_id,
-                uint64_t *ret_count, struct hf_error *err)
+hf_store_rewind(struct hf_store *store, const struct hf_text *session_id,
+                int64_t from_id, uint64_t *ret_count, struct hf_error *err)
 {
     struct hf__call call;
     uint64_t count = 0;

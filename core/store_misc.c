@@ -116,8 +116,8 @@ hf_store_meta_set(struct hf_store *store, const struct hf_text *key,
 }
 
 static int
-lease_check(const struct hf_text *name, const struct hf_text *holder, double ttl_seconds,
-            struct hf_error *err)
+lease_check(const struct hf_text *name, const struct hf_text *holder,
+            double ttl_seconds, struct hf_error *err)
 {
     int rc = text_given(name, "the lease's name", err);
 
@@ -284,8 +284,8 @@ hf_store_check(struct hf_store *store, uint32_t level, hf_finding_fn *emit, void
 }
 
 int
-hf_store_repair(struct hf_store *store, uint32_t dry_run, hf_finding_fn *emit, void *ctx,
-                struct hf_error *err)
+hf_store_repair(struct hf_store *store, uint32_t dry_run, hf_finding_fn *emit,
+                void *ctx, struct hf_error *err)
 {
     struct hf__relay relay = {.emit.finding = emit, .ctx = ctx};
     struct hf__call call;
@@ -337,7 +337,8 @@ hf_store_backup(struct hf_store *store, const char *path, struct hf_error *err)
     int rc;
 
     if (!path || !path[0])
-        return hf_error_set(err, HF_INVALID, NULL, "back up the store: no path is given");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "back up the store: no path is given");
     rc = hf__call_begin(&call, store, "back up the store", 0, err);
     if (rc < 0)
         return rc;

@@ -1,4 +1,5 @@
-/* store_resolve.c - the session that a person means by an id or the beginning of one. */
+/* store_resolve.c - the session that a person means by an id or the beginning of one.
+ */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -93,7 +94,8 @@ hf_store_session_resolve(struct hf_store *store, const struct hf_text *arg,
     if (!err)
         err = &own;
     if (!store || !arg || !arg->ptr || !ret_id)
-        return hf_error_set(err, HF_INVALID, NULL, "find a session: an argument is NULL");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "find a session: an argument is NULL");
     rc = own_id(store, arg, &id, err);
     if (rc < 0)
         return rc;

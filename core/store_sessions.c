@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HF_OK for an id that a store can hold.  One that it cannot is no session's, so looking
- * for it is an ordinary miss. */
+/* HF_OK for an id that a store can hold.  One that it cannot is no session's, so
+ * looking for it is an ordinary miss. */
 static int
 id_findable(const struct hf_text *id, struct hf_error *err)
 {
@@ -47,7 +47,8 @@ session_prepare(const struct hf_session *session, struct hf_session *ret, char *
         ret->title = hf_str(*ret_title);
     }
     /* A zeroed struct means "not given" here: no session began in 1970. */
-    ret->started_at = hf__time_or_now(ret->started_at == 0 ? HF_NO_TIME : ret->started_at);
+    ret->started_at =
+        hf__time_or_now(ret->started_at == 0 ? HF_NO_TIME : ret->started_at);
     if (!ret->end_reason.ptr && ret->ended_at == 0)
         ret->ended_at = HF_NO_TIME;
     else if (!isnan(ret->ended_at))
@@ -86,8 +87,8 @@ int
 hf_store_session_create(struct hf_store *store, const struct hf_session *session,
                         char *ret_id, size_t id_size, struct hf_error *err)
 {
-    return session_put(store, session, HF_PUT_CREATE, "create a session", ret_id, id_size,
-                       err);
+    return session_put(store, session, HF_PUT_CREATE, "create a session", ret_id,
+                       id_size, err);
 }
 
 int
@@ -154,7 +155,8 @@ hf_store_session_list(struct hf_store *store, const struct hf_session_query *que
 }
 
 /* Checks FIELDS as far as it can be done without the store; a title among them is
- * cleaned, into *ret_title and *ret_fields (both to be freed; NULL: nothing changed). */
+ * cleaned, into *ret_title and *ret_fields (both to be freed; NULL: nothing changed).
+ */
 static int
 fields_prepare(const struct hf_field *fields, uint64_t n, struct hf_field **ret_fields,
                char **ret_title, struct hf_error *err)
@@ -165,6 +167,8 @@ fields_prepare(const struct hf_field *fields, uint64_t n, struct hf_field **ret_
         if (!f->name || !f->name[0])
             return hf_error_set(err, HF_INVALID, NULL, "change %llu has no field name",
                                 (unsigned long long)i + 1);
+        if (!strcmp(f->name, "id"))
+            return hf_error_set(err, HF_INVALID, NULL, "a session's id never changes");
         if (f->op != HF_FIELD_SET && f->op != HF_FIELD_SET_IF_NULL &&
             f->op != HF_FIELD_ADD)
             return hf_error_set(err, HF_INVALID, NULL, "%s: %u is no way to change it",
@@ -183,7 +187,8 @@ fields_prepare(const struct hf_field *fields, uint64_t n, struct hf_field **ret_
         if (f->type == HF_TEXT && f->text.len > HF_MAX_MESSAGE)
             return hf_error_set(err, HF_TOO_BIG, NULL,
                                 "%s: %llu bytes are more than a field may have (%u)",
-                                f->name, (unsigned long long)f->text.len, HF_MAX_MESSAGE);
+                                f->name, (unsigned long long)f->text.len,
+                                HF_MAX_MESSAGE);
         if (strcmp(f->name, "title") != 0 || f->type != HF_TEXT)
             continue;
         if (*ret_fields)
@@ -246,12 +251,16 @@ hf_store_session_end(struct hf_store *store, const struct hf_text *id,
 {
     /* The first reason wins because both are set only where there is none. */
     struct hf_field fields[] = {
-        {.name = "ended_at", .op = HF_FIELD_SET_IF_NULL, .type = HF_REAL, .d = hf__now()},
+        {.name = "ended_at",
+         .op = HF_FIELD_SET_IF_NULL,
+         .type = HF_REAL,
+         .d = hf__now()},
         {.name = "end_reason", .op = HF_FIELD_SET_IF_NULL, .type = HF_TEXT},
     };
 
     if (!reason || !reason->ptr || !reason->len)
-        return hf_error_set(err, HF_INVALID, NULL, "end a session: the reason is empty");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "end a session: the reason is empty");
     fields[1].text = *reason;
     return hf_store_session_update(store, id, fields, 2, err);
 }
@@ -269,8 +278,8 @@ hf_store_session_reopen(struct hf_store *store, const struct hf_text *id,
 }
 
 int
-hf_store_session_delete(struct hf_store *store, const struct hf_text *ids, uint64_t n_ids,
-                        uint64_t *ret_deleted, struct hf_error *err)
+hf_store_session_delete(struct hf_store *store, const struct hf_text *ids,
+                        uint64_t n_ids, uint64_t *ret_deleted, struct hf_error *err)
 {
     struct hf__call call;
     uint64_t deleted = 0;
@@ -280,7 +289,8 @@ hf_store_session_delete(struct hf_store *store, const struct hf_text *ids, uint6
         return hf_error_set(err, HF_INVALID, NULL, "delete sessions: ids is NULL");
     for (uint64_t i = 0; i < n_ids; i++)
         if (!ids[i].ptr)
-            return hf_error_set(err, HF_INVALID, NULL, "delete sessions: an id is NULL");
+            return hf_error_set(err, HF_INVALID, NULL,
+                                "delete sessions: an id is NULL");
     rc = hf__call_begin(&call, store, "delete sessions", 1, err);
     if (rc < 0)
         return rc;

@@ -127,14 +127,12 @@ static int
 session_list(void *store, const struct hf_session_query *query, hf_session_fn *emit,
              void *ctx, struct hf_error *err)
 {
-    const struct store *st = store;
+    const struct session *s = ((const struct store *)store)->sessions;
+    int stop = HF_OK;
     (void)query, (void)err;
-    for (const struct session *s = st->sessions; s; s = s->next) {
-        int stop = emit(ctx, &s->row);
-        if (stop)
-            return stop;
-    }
-    return HF_OK;
+    for (; s && !stop; s = s->next)
+        stop = emit(ctx, &s->row);
+    return stop;
 }
 
 static int
@@ -170,7 +168,8 @@ continued(const struct session *next, const struct hf_text *id, struct hf_error 
     while (next && !text_equal(&next->row.parent_id, id))
         next = next->next;
     return hf_error_set(err, HF_CONTINUED, NULL, "the session was compressed into %.*s",
-                        next ? (int)next->row.id.len : 3, next ? next->row.id.ptr : "???");
+                        next ? (int)next->row.id.len : 0,
+                        next ? next->row.id.ptr : "");
 }
 
 /* Everything that can fail comes first; then the session takes all of it at once. */

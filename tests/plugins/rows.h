@@ -11,7 +11,8 @@ struct keep {
     struct keep *next;
 };
 
-/* A copy of N bytes (zeroes for NULL), one of which more is there; NULL without memory. */
+/* A copy of N bytes (zeroes for NULL), one of which more is there; NULL without memory.
+ */
 static inline void *
 keep_bytes(struct keep **all, const void *bytes, uint64_t n)
 {
@@ -76,8 +77,8 @@ struct column {
     size_t at;
 };
 
-/* Carries out FIELDS on ROW, a copy whose texts are borrowed.  A column that is not among
- * COLUMNS (ended by a NULL name) is refused. */
+/* Carries out FIELDS on ROW, a copy whose texts are borrowed.  A column that is not
+ * among COLUMNS (ended by a NULL name) is refused. */
 static inline int
 row_change(struct hf_session *row, const struct column *columns,
            const struct hf_field *f, uint64_t n, struct hf_error *err)
@@ -90,8 +91,8 @@ row_change(struct hf_session *row, const struct column *columns,
         while (c->name && strcmp(c->name, f->name))
             c++;
         if (!c->name)
-            return hf_error_set(err, HF_INVALID, NULL, "this backend keeps no column %s",
-                                f->name);
+            return hf_error_set(err, HF_INVALID, NULL,
+                                "this backend keeps no column %s", f->name);
         to = (char *)row + c->at;
         if (c->type == HF_TEXT && !(fill && ((struct hf_text *)to)->ptr))
             *(struct hf_text *)to = f->text;
@@ -109,8 +110,8 @@ text_is(const struct hf_text *t, const char *s)
     return t->ptr && t->len == strlen(s) && !memcmp(t->ptr, s, t->len);
 }
 
-/* The messages of a session, by id.  The array is only ever added to behind `n`, so that
- * a copy of this struct can be filled and then taken over, or dropped. */
+/* The messages of a session, by id.  The array is only ever added to behind `n`, so
+ * that a copy of this struct can be filled and then taken over, or dropped. */
 struct messages {
     struct hf_message **rows;
     uint64_t n, room;
@@ -122,9 +123,9 @@ messages_add(struct keep **all, struct messages *list, const struct hf_message *
 {
 #define M(member) offsetof(struct hf_message, member)
     static const size_t texts[] = {
-        M(uid), M(session_id), M(role), M(content), M(tool_call_id), M(tool_calls),
-        M(tool_name), M(finish_reason), M(reasoning), M(platform_message_id), M(extra),
-        0};
+        M(uid),          M(session_id),          M(role),      M(content),
+        M(tool_call_id), M(tool_calls),          M(tool_name), M(finish_reason),
+        M(reasoning),    M(platform_message_id), M(extra),     0};
 #undef M
     struct hf_message *copy =
         (struct hf_message *)keep_bytes(all, message, sizeof *message);
