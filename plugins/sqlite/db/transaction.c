@@ -2,28 +2,50 @@
  * results. */
 #include "db.h"
 
+static int
+reads_are_open(const struct hf_sqlite_db *db)
+{
+    for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db->handle, s));)
+        if (sqlite3_stmt_busy(s))
+            return 1;
+    return 0;
+}
+
 int
 hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *err)
 {
-    int armed = db->busy.deadline_ms != 0;
+    int armed = db->busy.deadline_ms != 0; /* an open waits as a whole */
     int rc;
+    if (!db->is_writer)
+        return hf_sqlite_fail(db, SQLITE_READONLY, "begin a transaction", err);
+    if (!sqlite3_get_autocommit(db->handle))
+        return hf_error_set(err, HF_MISUSE, db->path, "begin inside a transaction");
     hf__busy_new_call(db);
     if (!armed)
         hf__busy_arm(db, patience_ms);
     /* SQLite does not call the busy handler where waiting could be a deadlock between
-     * two connections; nothing of ours is held here, so we come back ourselves. */
+     * two connections.  We hold nothing then, so we come back ourselves; but with a read
+     * of our own open, on an old snapshot, no waiting would help. */
     do
         rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    while ((rc & 0xff) == SQLITE_BUSY && hf__busy_turn(db));
+    while ((rc & 0xff) == SQLITE_BUSY && !reads_are_open(db) && hf__busy_turn(db));
     if (!armed)
         hf__busy_disarm(db);
-    return rc == SQLITE_OK ? HF_OK : hf_sqlite_fail(db, rc, "begin a transaction", err);
+    if (rc == SQLITE_OK)
+        return HF_OK;
+    if (rc == SQLITE_BUSY_SNAPSHOT && reads_are_open(db))
+        return hf_error_set(err, HF_MISUSE, db->path,
+                            "begin a transaction: a read of the same handle is not finished");
+    return hf_sqlite_fail(db, rc, "begin a transaction", err);
 }
 
 int
 hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
 {
-    int rc = sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
+    /* An interrupt between two statements has left no trace in SQLite. */
+    int rc = hf__busy_cancelled(db)
+                 ? SQLITE_INTERRUPT
+                 : sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         return HF_OK;
     int code = hf_sqlite_fail(db, rc, "commit", err);
