@@ -137,11 +137,11 @@ check_fallback_dir(const struct hf__config *config, const char *home,
     } else {
         len = strlen(theirs);
         if (strncmp(ours, theirs, len) == 0 && (ours[len] == '/' || !ours[len]))
-            rc = hf_error_set(err, HF_CONFIG, e->file,
-                              "%s:%d:%d: database.fallback_dir: found '%s', which belongs "
-                              "to Hermes, allowed: any folder outside %s",
-                              e->file ? e->file : home, e->line, e->column, e->value,
-                              theirs);
+            rc = hf_error_set(
+                err, HF_CONFIG, e->file,
+                "%s:%d:%d: database.fallback_dir: found '%s', which belongs "
+                "to Hermes, allowed: any folder outside %s",
+                e->file ? e->file : home, e->line, e->column, e->value, theirs);
     }
     free(theirs);
     free(ours);

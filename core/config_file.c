@@ -1,20 +1,14 @@
 /* config_file.c - one config.yaml: our sections in it, each value checked, with the
- * place where it stands (SPEC 1.5).  The file is only ever read.
+ * place where it stands (SPEC 1.5).
  *
  * Lenient where other programs' keys live, strict where ours do: a key of ours that is
  * not understood is an error, because its default could cost data. */
 #include "internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "util/utf8.h"
-
-#define MAX_FILE (1u << 20)
 
 struct reading {
     const char *file;
@@ -50,49 +44,13 @@ fail(struct reading *r, const struct hf__yaml_node *node, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    rc = hf_error_set(r->err, HF_CONFIG, r->file, "%s: %s", place(r, node, &where), text);
+    rc = hf_error_set(r->err, HF_CONFIG, r->file, "%s: %s", place(r, node, &where),
+                      text);
     hf__buf_free(&where);
     return rc;
 }
 
-static const struct hf__yaml_node *
-real(const struct hf__yaml_node *node)
-{
-    while (node->kind == HF__YAML_ALIAS)
-        node = node->target;
-    return node;
-}
-
-static int
-is_null(const struct hf__yaml_node *node)
-{
-    node = real(node);
-    return node->kind == HF__YAML_SCALAR && node->plain &&
-           (node->len == 0 || !strcmp(node->text, "~") || !strcmp(node->text, "null") ||
-            !strcmp(node->text, "Null") || !strcmp(node->text, "NULL"));
-}
-
-static const char *
-kind_name(const struct hf__yaml_node *node)
-{
-    node = real(node);
-    return is_null(node)                    ? "nothing (null)"
-           : node->kind == HF__YAML_LIST    ? "a list"
-           : node->kind == HF__YAML_MAP     ? "a mapping"
-           : node->plain                    ? "a plain value"
-                                            : "a text";
-}
-
-/* The text of a scalar key, safe to show; NULL when it is no scalar. */
-static const char *
-key_text(const struct hf__yaml_node *node)
-{
-    node = real(node);
-    return node->kind == HF__YAML_SCALAR && strlen(node->text) == node->len ? node->text
-                                                                            : NULL;
-}
-
-/* Appends the bare names of our keys below SECTION; the list for a near miss. */
+/* The bare names of our keys below SECTION, as a list for a near miss. */
 static size_t
 names_below(const char *section, const char **ret, size_t size)
 {
@@ -138,7 +96,8 @@ entry_set(struct reading *r, struct hf__config_entry *entry, const char *key,
     entry->value = value;
     entry->line = node->line;
     entry->column = node->column;
-    entry->quoted = real(node)->kind == HF__YAML_SCALAR && !real(node)->plain;
+    entry->quoted =
+        hf__yaml_real(node)->kind == HF__YAML_SCALAR && !hf__yaml_real(node)->plain;
     return entry->key && entry->file ? HF_OK : no_memory(r);
 }
 
@@ -147,27 +106,28 @@ static int
 paths_value(struct reading *r, const struct hf__config_key *key,
             const struct hf__yaml_node *node, char **ret)
 {
-    const struct hf__yaml_node *list = real(node);
+    const struct hf__yaml_node *list = hf__yaml_real(node);
     struct hf__buf joined = {0}, where = {0};
     int rc = HF_OK;
     size_t i;
 
     if (list->kind != HF__YAML_LIST) {
-        rc = hf__option_refuse(key->type, key->key, kind_name(node),
+        rc = hf__option_refuse(key->type, key->key, hf__yaml_kind_name(node),
                                place(r, node, &where), r->file, r->err);
         hf__buf_free(&where);
         return rc;
     }
     for (i = 0; i < list->n && rc == HF_OK; i++) {
-        const struct hf__yaml_node *item = real(list->items[i]);
-        const char *text = key_text(item);
+        const struct hf__yaml_node *item = hf__yaml_real(list->items[i]);
+        const char *text = hf__yaml_key(item);
         char *one = NULL;
 
-        if (!text || is_null(item))
-            rc = hf__option_refuse("path", key->key, kind_name(item),
+        if (!text || hf__yaml_is_null(item))
+            rc = hf__option_refuse("path", key->key, hf__yaml_kind_name(item),
                                    place(r, list->items[i], &where), r->file, r->err);
         else if (strchr(text, '\n'))
-            rc = fail(r, item, "%s: a folder's name with a line end in it is not allowed",
+            rc = fail(r, item,
+                      "%s: a folder's name with a line end in it is not allowed",
                       key->key);
         else
             rc = hf__option_value("path", key->key, text, 0,
@@ -191,25 +151,25 @@ static int
 key_value(struct reading *r, const struct hf__config_key *key,
           const struct hf__yaml_node *node, char **ret)
 {
-    const struct hf__yaml_node *at = real(node);
+    const struct hf__yaml_node *at = hf__yaml_real(node);
     struct hf__buf where = {0};
     int rc;
 
     if (at->tagged)
         return fail(r, node, "%s: a YAML tag is not allowed here", key->key);
-    if (is_null(node) && strncmp(key->type, "int:", 4) == 0) {
+    if (hf__yaml_is_null(node) && strncmp(key->type, "int:", 4) == 0) {
         *ret = NULL;
         return HF_OK;
     }
     if (strcmp(key->type, "paths") == 0)
         return paths_value(r, key, node, ret);
     place(r, node, &where);
-    if (at->kind != HF__YAML_SCALAR || is_null(node))
-        rc = hf__option_refuse(key->type, key->key, kind_name(node), where.ptr, r->file,
-                               r->err);
-    else if (strlen(at->text) != at->len)
-        rc = hf__option_refuse(key->type, key->key, "a text with a NUL in it", where.ptr,
+    if (at->kind != HF__YAML_SCALAR || hf__yaml_is_null(node))
+        rc = hf__option_refuse(key->type, key->key, hf__yaml_kind_name(node), where.ptr,
                                r->file, r->err);
+    else if (strlen(at->text) != at->len)
+        rc = hf__option_refuse(key->type, key->key, "a text with a NUL in it",
+                               where.ptr, r->file, r->err);
     else
         rc = hf__option_value(key->type, key->key, at->text, !at->plain, where.ptr,
                               r->file, ret, r->err);
@@ -235,7 +195,8 @@ set_known(struct reading *r, struct hf__config_entry *entry,
 static int
 merge_key(struct reading *r, const struct hf__yaml_node *key, const char *section)
 {
-    return fail(r, key, "%s: a merge key ('<<') is not resolved here; write the keys out",
+    return fail(r, key,
+                "%s: a merge key ('<<') is not resolved here; write the keys out",
                 section);
 }
 
@@ -246,7 +207,7 @@ database_section(struct reading *r, const struct hf__yaml_node *map)
     int rc = HF_OK;
 
     for (i = 0; i + 1 < map->n && rc == HF_OK; i += 2) {
-        const char *name = key_text(map->items[i]);
+        const char *name = hf__yaml_key(map->items[i]);
         struct hf__buf full = {0};
         int k;
 
@@ -271,21 +232,23 @@ near_miss_info(struct reading *r, const struct hf__yaml_node *at, const char *na
                const char *near)
 {
     if (r->host && near)
-        r->host->log(r->host->ctx, HF_LOG_INFO, "config_near_miss", r->file,
-                     "%s:%d:%d: '%s' is none of Holdfast's keys and ignored (did you mean "
-                     "'%s'?)",
-                     r->file, at->line, at->column, name, near);
+        r->host->log(
+            r->host->ctx, HF_LOG_INFO, "config_near_miss", r->file,
+            "%s:%d:%d: '%s' is none of Holdfast's keys and ignored (did you mean "
+            "'%s'?)",
+            r->file, at->line, at->column, name, near);
 }
 
 static int
 sessions_section(struct reading *r, const struct hf__yaml_node *map)
 {
-    static const struct hf__config_key pool = {"sessions.read_pool_max", "int:1..64", ""};
+    static const struct hf__config_key pool = {"sessions.read_pool_max", "int:1..64",
+                                               ""};
     size_t i;
     int rc = HF_OK;
 
     for (i = 0; i + 1 < map->n && rc == HF_OK; i += 2) {
-        const char *name = key_text(map->items[i]), *list[64];
+        const char *name = hf__yaml_key(map->items[i]), *list[64];
         const struct hf__yaml_node *target = map->items[i];
 
         if (!name)
@@ -294,9 +257,10 @@ sessions_section(struct reading *r, const struct hf__yaml_node *map)
             rc = merge_key(r, target, "sessions");
         else if (strcmp(name, "read_pool_max") == 0)
             rc = set_known(r, &r->out->pool, &pool, target, map->items[i + 1]);
-        else if (strcmp(name, "index") == 0 || strcmp(name, "max_export_messages") == 0) {
-            int k = hf__config_key_index(name[0] == 'i' ? "sessions.index"
-                                                        : "sessions.max_export_messages");
+        else if (strcmp(name, "index") == 0 ||
+                 strcmp(name, "max_export_messages") == 0) {
+            int k = hf__config_key_index(
+                name[0] == 'i' ? "sessions.index" : "sessions.max_export_messages");
             rc = set_known(r, &r->out->known[k], &hf__config_keys[k], target,
                            map->items[i + 1]);
         } else {
@@ -311,7 +275,7 @@ static int
 backend_option(struct reading *r, const char *backend, const struct hf__yaml_node *at,
                const struct hf__yaml_node *node)
 {
-    const char *name = key_text(at);
+    const char *name = hf__yaml_key(at);
     struct hf__config_entry *list;
     struct hf__buf key = {0};
     char *value = NULL;
@@ -329,12 +293,15 @@ backend_option(struct reading *r, const char *backend, const struct hf__yaml_nod
         if (strcmp(r->out->backends[i].key, key.ptr) == 0)
             rc = fail(r, at, "%s stands twice (first on line %d); which one counts?",
                       key.ptr, r->out->backends[i].line);
-    if (rc == HF_OK && (real(node)->kind != HF__YAML_SCALAR || real(node)->tagged))
-        rc = fail(r, node, "%s: found %s, allowed: one plain value", key.ptr,
-                  real(node)->tagged ? "a YAML tag" : kind_name(node));
-    if (rc == HF_OK && strlen(real(node)->text) != real(node)->len)
+    if (rc == HF_OK &&
+        (hf__yaml_real(node)->kind != HF__YAML_SCALAR || hf__yaml_real(node)->tagged))
+        rc =
+            fail(r, node, "%s: found %s, allowed: one plain value", key.ptr,
+                 hf__yaml_real(node)->tagged ? "a YAML tag" : hf__yaml_kind_name(node));
+    if (rc == HF_OK && strlen(hf__yaml_real(node)->text) != hf__yaml_real(node)->len)
         rc = fail(r, node, "%s: found a text with a NUL in it", key.ptr);
-    if (rc == HF_OK && !is_null(node) && !(value = strdup(real(node)->text)))
+    if (rc == HF_OK && !hf__yaml_is_null(node) &&
+        !(value = strdup(hf__yaml_real(node)->text)))
         rc = no_memory(r);
     if (rc == HF_OK) {
         list = realloc(r->out->backends, (r->out->n_backends + 1) * sizeof *list);
@@ -358,29 +325,31 @@ backends_section(struct reading *r, const struct hf__yaml_node *map)
     int rc = HF_OK;
 
     for (i = 0; i + 1 < map->n && rc == HF_OK; i += 2) {
-        const struct hf__yaml_node *options = real(map->items[i + 1]);
-        const char *name = key_text(map->items[i]), *other;
+        const struct hf__yaml_node *options = hf__yaml_real(map->items[i + 1]);
+        const char *name = hf__yaml_key(map->items[i]), *other;
 
         if (name && strcmp(name, "<<") == 0)
             return merge_key(r, map->items[i], "backends");
         if (!name || !hf__backend_name_ok(name))
-            return fail(r, map->items[i],
-                        "backends: a backend's name is allowed here (a to z, 0 to 9 and "
-                        "'_', a letter first)");
+            return fail(
+                r, map->items[i],
+                "backends: a backend's name is allowed here (a to z, 0 to 9 and "
+                "'_', a letter first)");
         for (k = 0; k < i; k += 2) {
-            other = key_text(map->items[k]);
+            other = hf__yaml_key(map->items[k]);
             if (other && strcmp(other, name) == 0)
                 return fail(r, map->items[i],
                             "backends.%s stands twice (first on line %d); which one "
                             "counts?",
                             name, map->items[k]->line);
         }
-        if (is_null(options))
+        if (hf__yaml_is_null(options))
             continue;
         if (options->kind != HF__YAML_MAP)
             return fail(r, map->items[i + 1],
                         "backends.%s: found %s, allowed: the backend's options, one "
-                        "'key: value' a line", name, kind_name(options));
+                        "'key: value' a line",
+                        name, hf__yaml_kind_name(options));
         for (k = 0; k + 1 < options->n && rc == HF_OK; k += 2)
             rc = backend_option(r, name, options->items[k], options->items[k + 1]);
     }
@@ -406,12 +375,13 @@ merges_section(const struct hf__yaml_node *node)
 {
     size_t i;
 
-    node = real(node);
+    node = hf__yaml_real(node);
     for (i = 0; node->kind == HF__YAML_LIST && i < node->n; i++)
-        if (real(node->items[i])->kind == HF__YAML_MAP && merges_section(node->items[i]))
+        if (hf__yaml_real(node->items[i])->kind == HF__YAML_MAP &&
+            merges_section(node->items[i]))
             return 1;
     for (i = 0; node->kind == HF__YAML_MAP && i + 1 < node->n; i += 2) {
-        const char *name = key_text(node->items[i]);
+        const char *name = hf__yaml_key(node->items[i]);
 
         if (section_index(name) >= 0)
             return 1;
@@ -430,14 +400,14 @@ top_level(struct reading *r, const struct hf__yaml_node *root)
     int rc = HF_OK, s;
     size_t i;
 
-    if (!root || is_null(root))
+    if (!root || hf__yaml_is_null(root))
         return HF_OK;
     if (root->kind != HF__YAML_MAP)
         return fail(r, root, "found %s, allowed: sections, one 'name:' a line",
-                    kind_name(root));
+                    hf__yaml_kind_name(root));
     for (i = 0; i + 1 < root->n && rc == HF_OK; i += 2) {
         const struct hf__yaml_node *at = root->items[i], *value = root->items[i + 1];
-        const char *name = key_text(at);
+        const char *name = hf__yaml_key(at);
 
         s = section_index(name);
         if (s < 0) {
@@ -448,86 +418,19 @@ top_level(struct reading *r, const struct hf__yaml_node *root)
             continue;
         }
         if (seen[s])
-            return fail(r, at, "the section '%s' stands twice (first on line %d); which "
-                        "one counts?", name, seen[s]->line);
+            return fail(r, at,
+                        "the section '%s' stands twice (first on line %d); which "
+                        "one counts?",
+                        name, seen[s]->line);
         seen[s] = at;
-        if (is_null(value)) /* every line below it is a comment */
+        if (hf__yaml_is_null(value)) /* every line below it is a comment */
             continue;
-        if (real(value)->kind != HF__YAML_MAP)
-            return fail(r, value, "%s: found %s, allowed: keys, one 'key: value' a line",
-                        name, kind_name(value));
-        rc = read[s](r, real(value));
+        if (hf__yaml_real(value)->kind != HF__YAML_MAP)
+            return fail(r, value,
+                        "%s: found %s, allowed: keys, one 'key: value' a line", name,
+                        hf__yaml_kind_name(value));
+        rc = read[s](r, hf__yaml_real(value));
     }
-    return rc;
-}
-
-static int
-refuse_file(const char *path, int sys, const char *what, struct hf_error *err)
-{
-    char text[128];
-
-    hf_error_set(err, HF_CONFIG, path, "%s: %s%s%s", path, what, sys ? ": " : "",
-                 sys ? strerror_r(sys, text, sizeof text) : "");
-    if (err)
-        err->sys_errno = sys;
-    return HF_CONFIG;
-}
-
-/* The whole file; *ret stays NULL when there is none. */
-static int
-slurp(const char *path, char **ret, size_t *ret_len, struct hf_error *err)
-{
-    struct stat st;
-    size_t len = 0;
-    char *text = NULL;
-    int rc = HF_OK, fd;
-
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        if (errno != ENOENT)
-            return refuse_file(path, errno, "the configuration cannot be read", err);
-        /* A link to nowhere is no missing file: what it should lead to may be a
-         * setting that data depends on. */
-        if (lstat(path, &st) == 0)
-            return refuse_file(path, 0, "it is a symbolic link to a file that is not "
-                               "there", err);
-        return HF_OK;
-    }
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        rc = refuse_file(path, 0, S_ISDIR(st.st_mode)
-                                      ? "found a folder, allowed: a file"
-                                      : "found no regular file, allowed: a file", err);
-        goto out;
-    }
-    text = malloc(MAX_FILE + 2);
-    if (!text) {
-        rc = hf_error_set(err, HF_NO_MEMORY, path, "out of memory reading %s", path);
-        goto out;
-    }
-    while (len <= MAX_FILE) {
-        ssize_t n = read(fd, text + len, MAX_FILE + 1 - len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            rc = refuse_file(path, errno, "the configuration cannot be read", err);
-            goto out;
-        }
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
-    if (len > MAX_FILE) {
-        rc = refuse_file(path, 0, "found over 1 MiB, allowed: at most 1 MiB", err);
-        goto out;
-    }
-    text[len] = '\0';
-    *ret = text;
-    *ret_len = len;
-    text = NULL;
-out:
-    free(text);
-    close(fd);
     return rc;
 }
 
@@ -547,7 +450,7 @@ hf__config_file_read(const char *path, const struct hf_host *host,
     out.known = calloc(n, sizeof *out.known);
     if (!out.known)
         return no_memory(&r);
-    rc = slurp(path, &text, &len, err);
+    rc = hf__config_text(path, &text, &len, err);
     if (rc == HF_OK && text)
         rc = hf__yaml_parse(path, text, len, &yaml, err);
     if (rc == HF_OK && text)

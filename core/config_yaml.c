@@ -1,5 +1,5 @@
-/* config_yaml.c - YAML text as a tree in which every node knows its line and column; the
- * only user of <yaml.h>.
+/* config_yaml.c - YAML text as a tree in which every node knows its line and column;
+ * the only user of <yaml.h>.
  *
  * libyaml's events are taken rather than its documents: an alias stays one node here,
  * so that a bomb of aliases costs nothing until it is refused, and its list of anchors
@@ -64,7 +64,8 @@ node_new(struct build *b, enum hf__yaml_kind kind, const yaml_mark_t *at)
     return node;
 }
 
-/* Hangs NODE, which is complete, or will be when its end is seen, below what is open. */
+/* Hangs NODE, which is complete, or will be when its end is seen, below what is open.
+ */
 static int
 node_attach(struct build *b, struct hf__yaml_node *node)
 {
@@ -133,7 +134,8 @@ on_alias(struct build *b, const yaml_event_t *event)
         if (b->open_anchor[k] && strcmp(b->open_anchor[k], name) == 0)
             return fail_at(b, &event->start_mark, "an alias inside its own anchor");
     if (!target)
-        return fail_at(b, &event->start_mark, "an alias of an anchor that is not there");
+        return fail_at(b, &event->start_mark,
+                       "an alias of an anchor that is not there");
     if (target->depth + b->depth > MAX_DEPTH)
         return fail_at(b, &event->start_mark,
                        "aliases nested too deeply: at most 64 levels are allowed (an "
@@ -182,7 +184,8 @@ on_scalar(struct build *b, const yaml_event_t *event)
     if (b->depth > 0)
         node_count(b->open[b->depth - 1], node);
     if (event->data.scalar.anchor &&
-        anchor_add(b, (const char *)event->data.scalar.anchor, node, &event->start_mark))
+        anchor_add(b, (const char *)event->data.scalar.anchor, node,
+                   &event->start_mark))
         return b->err->code;
     return node_attach(b, node);
 }
@@ -265,16 +268,16 @@ check_bytes(const char *file, const char *text, size_t len, struct hf_error *err
 
         if (cp < 0)
             return hf_error_set(err, HF_CONFIG, file,
-                                "%s:%zu:%zu: byte 0x%02x is not valid UTF-8", file, line,
-                                column, (unsigned char)text[at]);
+                                "%s:%zu:%zu: byte 0x%02x is not valid UTF-8", file,
+                                line, column, (unsigned char)text[at]);
         if ((cp < 0x20 && cp != '\n' && cp != '\r' && cp != '\t') || cp == 0x7f)
             return hf_error_set(err, HF_CONFIG, file,
                                 "%s:%zu:%zu: a %s byte (0x%02x) has no place in a "
-                                "configuration file", file, line, column,
-                                cp == 0 ? "NUL" : "control", (unsigned)cp);
+                                "configuration file",
+                                file, line, column, cp == 0 ? "NUL" : "control",
+                                (unsigned)cp);
         column++;
-        if (cp == '\n' ||
-            (cp == '\r' && (at + 1 >= len || text[at + 1] != '\n'))) {
+        if (cp == '\n' || (cp == '\r' && (at + 1 >= len || text[at + 1] != '\n'))) {
             line++;
             column = 1;
         }
@@ -366,4 +369,40 @@ hf__yaml_free(struct hf__yaml *yaml)
         free(node);
     }
     yaml->nodes = yaml->root = NULL;
+}
+
+const struct hf__yaml_node *
+hf__yaml_real(const struct hf__yaml_node *node)
+{
+    while (node->kind == HF__YAML_ALIAS)
+        node = node->target;
+    return node;
+}
+
+int
+hf__yaml_is_null(const struct hf__yaml_node *node)
+{
+    node = hf__yaml_real(node);
+    return node->kind == HF__YAML_SCALAR && node->plain &&
+           (node->len == 0 || !strcmp(node->text, "~") || !strcmp(node->text, "null") ||
+            !strcmp(node->text, "Null") || !strcmp(node->text, "NULL"));
+}
+
+const char *
+hf__yaml_kind_name(const struct hf__yaml_node *node)
+{
+    node = hf__yaml_real(node);
+    return hf__yaml_is_null(node)        ? "nothing (null)"
+           : node->kind == HF__YAML_LIST ? "a list"
+           : node->kind == HF__YAML_MAP  ? "a mapping"
+           : node->plain                 ? "a plain value"
+                                         : "a text";
+}
+
+const char *
+hf__yaml_key(const struct hf__yaml_node *node)
+{
+    node = hf__yaml_real(node);
+    return node->kind == HF__YAML_SCALAR && strlen(node->text) == node->len ? node->text
+                                                                            : NULL;
 }

@@ -153,11 +153,12 @@ hf__profile_home(const char *root, const char *name, char **ret_home,
         goto done;
     }
     if (!hf__profile_name_ok(name))
-        return hf_error_set(err, HF_INVALID, NULL,
-                            "'%.100s' is no profile name: allowed are a to z, 0 to 9, '_' "
-                            "and '-', at most 64 characters, the first one a letter or "
-                            "digit",
-                            name);
+        return hf_error_set(
+            err, HF_INVALID, NULL,
+            "'%.100s' is no profile name: allowed are a to z, 0 to 9, '_' "
+            "and '-', at most 64 characters, the first one a letter or "
+            "digit",
+            name);
     folder = hf__path_join(root, "profiles");
     path = folder ? hf__path_join(folder, name) : NULL;
     if (!path)

@@ -10,9 +10,9 @@
 
 struct live_file {
     struct live_file *next;
-    char *path;          /* resolved */
-    uint64_t live;       /* tracks that were not untracked */
-    uint64_t guards;     /* offline guards that were not ended */
+    char *path;      /* resolved */
+    uint64_t live;   /* tracks that were not untracked */
+    uint64_t guards; /* offline guards that were not ended */
 };
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,7 +79,8 @@ hf__live_track(const char *path, struct hf_error *err)
     if (guarded)
         return hf_error_set(err, HF_BUSY, path,
                             "%s is being read as a plain file by this process; try "
-                            "again when that has ended", path);
+                            "again when that has ended",
+                            path);
     return f ? HF_OK : hf_error_set(err, HF_NO_MEMORY, path, "out of memory");
 }
 
@@ -117,9 +118,11 @@ hf__live_guard(const char *path, struct hf_error *err)
     }
     free(resolved);
     if (live)
-        return hf_error_set(err, HF_BUSY, path,
-                            "%s is a database that this process has open; reading it as "
-                            "a plain file could cancel its locks", path);
+        return hf_error_set(
+            err, HF_BUSY, path,
+            "%s is a database that this process has open; reading it as "
+            "a plain file could cancel its locks",
+            path);
     return f ? HF_OK : hf_error_set(err, HF_NO_MEMORY, path, "out of memory");
 }
 

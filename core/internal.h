@@ -62,8 +62,14 @@ struct hf__yaml {
 int hf__yaml_parse(const char *file, const char *text, size_t len, struct hf__yaml *ret,
                    struct hf_error *err);
 void hf__yaml_free(struct hf__yaml *yaml);
+/* NODE, or what an alias stands for. */
+const struct hf__yaml_node *hf__yaml_real(const struct hf__yaml_node *node);
+int hf__yaml_is_null(const struct hf__yaml_node *node);
+const char *hf__yaml_kind_name(const struct hf__yaml_node *node); /* "a list" */
+/* The text of a scalar, NULL for anything else (also with a NUL in it). */
+const char *hf__yaml_key(const struct hf__yaml_node *node);
 
-/* ---- config.c, config_file.c: one resolved configuration (SPEC 1.4, 1.5) ---- */
+/* ---- config.c, config_file.c, config_text.c: one resolved configuration (SPEC 1.4, 1.5) ---- */
 
 struct hf__config_entry {
     char *key;   /* full key: "database.journal_mode", "backends.jsonl.dir" */
@@ -94,6 +100,8 @@ struct hf__config_file {
 int hf__config_file_read(const char *path, const struct hf_host *host,
                          struct hf__config_file *ret, struct hf_error *err);
 void hf__config_file_free(struct hf__config_file *file);
+/* The bytes of a file for free(); *ret stays NULL when there is none. */
+int hf__config_text(const char *path, char **ret, size_t *ret_len, struct hf_error *err);
 void hf__config_entry_clear(struct hf__config_entry *entry);
 /* Reads ROOT/config.yaml and then HOME/config.yaml over it. */
 int hf__config_load(const char *root, const char *home, const struct hf_host *host,

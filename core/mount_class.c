@@ -21,12 +21,14 @@ hf__fs_class(const char *fs_type, uint32_t *ret_known_native)
 {
     /* Folders of a host shown to a virtual machine: two kernels behind one file. */
     static const char *const cross_vm[] = {
-        "virtiofs", "fuse.virtiofs", "9p", "9p2000", "9p2000.l", "9p2000.u", "drvfs",
-        "fakeowner", "grpcfuse", "fuse.grpcfuse", "osxfs", "fuse.osxfs", "vboxsf",
-        "prl_fs", "vmhgfs", "fuse.vmhgfs-fuse", NULL};
+        "virtiofs", "fuse.virtiofs", "9p",     "9p2000",
+        "9p2000.l", "9p2000.u",      "drvfs",  "fakeowner",
+        "grpcfuse", "fuse.grpcfuse", "osxfs",  "fuse.osxfs",
+        "vboxsf",   "prl_fs",        "vmhgfs", "fuse.vmhgfs-fuse",
+        NULL};
     static const char *const native[] = {
-        "ext2", "ext3", "ext4", "btrfs", "xfs", "zfs", "tmpfs", "f2fs", "bcachefs", "jfs",
-        "nilfs2", "reiserfs", NULL};
+        "ext2", "ext3",     "ext4", "btrfs",  "xfs",      "zfs", "tmpfs",
+        "f2fs", "bcachefs", "jfs",  "nilfs2", "reiserfs", NULL};
 
     *ret_known_native = 0;
     if (listed(cross_vm, fs_type))
@@ -99,7 +101,7 @@ follow_overlay(const struct hf__mount_question *q, struct hf__mount_row *row,
             continue;
         m->mount_class = hf__fs_class(row->fs_type, &known);
         m->known_native = known;
-        /* An upper folder that decides against WAL is what the operator must hear of. */
+        /* An upper folder that decides against WAL is what must be named. */
         if (m->mount_class != HF_MOUNT_NATIVE)
             set_row(m, row);
         return;

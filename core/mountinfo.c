@@ -1,8 +1,8 @@
 /* mountinfo.c - reading a mount table.  Pure on text.
  *
  * A row: ID PARENT MAJOR:MINOR ROOT MOUNT_POINT OPTIONS [TAGS...] - TYPE SOURCE SUPER.
- * The kernel writes blanks, tabs, newlines and backslashes within a field as three octal
- * digits. */
+ * The kernel writes blanks, tabs, newlines and backslashes within a field as three
+ * octal digits. */
 #include "mountinfo.h"
 
 #include <string.h>
@@ -108,7 +108,8 @@ row_read(const char *line, const char *end, struct hf__mount_row *ret)
     } while (tag.len != 1 || tag.s[0] != '-');
     if (!field_next(&at, end, &type) || type.len == 0)
         return 0;
-    /* A subtype may have any length ("fuse.anything"); what is cut off decides nothing. */
+    /* A subtype may have any length ("fuse.anything"); what is cut off decides nothing.
+     */
     if (type.len >= sizeof ret->fs_type)
         type.len = sizeof ret->fs_type - 1;
     if (!hf__mountinfo_decode(type.s, type.len, ret->fs_type, sizeof ret->fs_type))
@@ -167,8 +168,7 @@ hf__mountinfo_find(const char *table, size_t len, int64_t id, const char *path,
             *ret = row;
             return 1;
         }
-        if (!covers(row.mount_point, path) ||
-            (found && strlen(row.mount_point) < best))
+        if (!covers(row.mount_point, path) || (found && strlen(row.mount_point) < best))
             continue;
         best = strlen(row.mount_point);
         *ret = row;
@@ -185,7 +185,8 @@ hf__mountinfo_option(const struct hf__mount_row *row, const char *name, char *re
     size_t len = strlen(name);
 
     while (s < end) {
-        const char *comma = memchr(s, ',', (size_t)(end - s)), *stop = comma ? comma : end;
+        const char *comma = memchr(s, ',', (size_t)(end - s)),
+                   *stop = comma ? comma : end;
 
         if ((size_t)(stop - s) > len && memcmp(s, name, len) == 0 && s[len] == '=')
             return hf__mountinfo_decode(s + len + 1, (size_t)(stop - s) - len - 1, ret,

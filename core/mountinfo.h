@@ -1,6 +1,6 @@
-/* mountinfo.h - the text of /proc/self/mountinfo, and the verdict on a folder drawn from
- * it.  Everything here works on what it is given, so that tests and HOLDFAST_MOUNTINFO
- * can give anything. */
+/* mountinfo.h - the text of /proc/self/mountinfo, and the verdict on a folder drawn
+ * from it.  Everything here works on what it is given, so that tests and
+ * HOLDFAST_MOUNTINFO can give anything. */
 #ifndef HF_MOUNTINFO_H
 #define HF_MOUNTINFO_H
 
@@ -21,8 +21,8 @@ int hf__mountinfo_next(const char **at, const char *end, struct hf__mount_row *r
  * folder above it, the last row on a tie.  0 when there is none. */
 int hf__mountinfo_find(const char *table, size_t len, int64_t id, const char *path,
                        struct hf__mount_row *ret);
-/* The decoded value of option NAME ("upperdir") of ROW in RET; 0 when it is not there, or
- * does not fit. */
+/* The decoded value of option NAME ("upperdir") of ROW in RET; 0 when it is not there,
+ * or does not fit. */
 int hf__mountinfo_option(const struct hf__mount_row *row, const char *name, char *ret,
                          size_t size);
 /* Decodes \040-style escapes; 0 for a broken one, or no room. */

@@ -108,8 +108,8 @@ look_real(void *ctx, const char *path, struct hf__mount_place *ret)
         struct statx stx;
         struct statfs sfs;
 
-        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID,
-                  &stx) == 0) {
+        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
+                  STATX_MNT_ID, &stx) == 0) {
             found = 1;
             if (stx.stx_mask & STATX_MNT_ID)
                 ret->id = (int64_t)stx.stx_mnt_id;

@@ -1,5 +1,4 @@
-/* options.c - option types, and values checked against them; the settings that a backend
- * is opened with (SPEC 2.4). */
+/* options.c - option types, and values checked against them (SPEC 2.4). */
 #include "internal.h"
 
 #include <errno.h>
@@ -135,8 +134,9 @@ hf__option_allowed(struct hf__buf *out, const char *type)
     } else if (strcmp(type, "paths") == 0) {
         hf__buf_adds(out, "a list of absolute folders");
     } else if (strcmp(type, "backend") == 0) {
-        hf__buf_adds(out, "a backend's name (a to z, 0 to 9 and '_', a letter first), or "
-                          "the absolute path of its file");
+        hf__buf_adds(out,
+                     "a backend's name (a to z, 0 to 9 and '_', a letter first), or "
+                     "the absolute path of its file");
     } else {
         hf__buf_adds(out, "a text");
     }
@@ -220,13 +220,16 @@ spell(const char *type, const char *value, int quoted)
         for (i = 0; (s = choice_next(&at, &len)); i++)
             if (strlen(value) == len && strncasecmp(value, s, len) == 0)
                 return strndup(s, len);
-            else if (strcmp(type, "synchronous") == 0 && value[0] == '0' + i && !value[1])
+            else if (strcmp(type, "synchronous") == 0 && value[0] == '0' + i &&
+                     !value[1])
                 return strndup(s, len);
         if (strcmp(type, "bool") != 0)
             return NULL;
-        if (!strcasecmp(value, "yes") || !strcasecmp(value, "on") || !strcmp(value, "1"))
+        if (!strcasecmp(value, "yes") || !strcasecmp(value, "on") ||
+            !strcmp(value, "1"))
             return strdup("true");
-        if (!strcasecmp(value, "no") || !strcasecmp(value, "off") || !strcmp(value, "0"))
+        if (!strcasecmp(value, "no") || !strcasecmp(value, "off") ||
+            !strcmp(value, "0"))
             return strdup("false");
         return NULL;
     }
@@ -269,8 +272,8 @@ hf__option_check(const struct hf_option *option, const char *value, const char *
                  struct hf_error *err)
 {
     char *text = NULL;
-    int rc = hf__option_value(option->type, option->key, value, 0, where, NULL, &text,
-                              err);
+    int rc =
+        hf__option_value(option->type, option->key, value, 0, where, NULL, &text, err);
 
     free(text);
     return rc;

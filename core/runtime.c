@@ -54,8 +54,8 @@ profiles_free(struct hf__runtime_profile **list)
 }
 
 int
-hf_runtime_new(const struct hf_runtime_options *options, struct hf_runtime **ret_runtime,
-               struct hf_error *err)
+hf_runtime_new(const struct hf_runtime_options *options,
+               struct hf_runtime **ret_runtime, struct hf_error *err)
 {
     struct hf_runtime_options opt = HF_INIT(struct hf_runtime_options);
     struct hf_runtime *rt;
@@ -75,7 +75,8 @@ hf_runtime_new(const struct hf_runtime_options *options, struct hf_runtime **ret
     hf__mount_environment();
     rc = hf__home_find(opt.home, opt.profile, &rt->where, err);
     if (rc == HF_OK)
-        rc = hf__config_load(rt->where.root, rt->where.home, &rt->host, &rt->config, err);
+        rc = hf__config_load(rt->where.root, rt->where.home, &rt->host, &rt->config,
+                             err);
     if (rc != HF_OK) {
         hf_runtime_free(&rt);
         return rc;

@@ -85,7 +85,8 @@ unknown(const struct hf__config_entry *entry, const char *backend, const char *k
         list[n] = table[n].key;
     near = hf__near_miss(key, list);
     place(entry, &text);
-    hf__buf_addf(&text, ": %s: backend %s has no option '%s'", entry->key, backend, key);
+    hf__buf_addf(&text, ": %s: backend %s has no option '%s'", entry->key, backend,
+                 key);
     if (near)
         hf__buf_addf(&text, " (did you mean '%s'?)", near);
     hf__buf_adds(&text, n ? "; allowed: " : "; it has no options");

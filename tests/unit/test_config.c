@@ -35,7 +35,8 @@ tear_down(void **state)
 }
 
 __attribute__((format(printf, 5, 6))) static void
-note(void *ctx, int32_t level, const char *event, const char *path, const char *fmt, ...)
+note(void *ctx, int32_t level, const char *event, const char *path, const char *fmt,
+     ...)
 {
     size_t len = strlen(logged);
     va_list ap;
@@ -107,16 +108,23 @@ refused(const char *text, const char *place, const char *a, const char *b)
 static void
 no_file_is_all_defaults(void **state)
 {
-    static const char *const want[][2] = {
-        {"database.backend", "sqlite"}, {"database.journal_mode", "wal"},
-        {"database.fallback", "jsonl"}, {"database.fallback_retry_seconds", "30"},
-        {"database.plugin_path", ""}, {"database.synchronous", "full"},
-        {"database.cache_size", ""}, {"database.mmap_size", ""},
-        {"database.temp_store", ""}, {"database.journal_size_limit", "67108864"},
-        {"database.wal_autocheckpoint", "1000"}, {"database.mount_check", "auto"},
-        {"database.read_pool_max", "8"}, {"database.patience_ms", "20000"},
-        {"database.lock_style", "ofd"}, {"sessions.index", "deferred"},
-        {"sessions.max_export_messages", "0"}};
+    static const char *const want[][2] = {{"database.backend", "sqlite"},
+                                          {"database.journal_mode", "wal"},
+                                          {"database.fallback", "jsonl"},
+                                          {"database.fallback_retry_seconds", "30"},
+                                          {"database.plugin_path", ""},
+                                          {"database.synchronous", "full"},
+                                          {"database.cache_size", ""},
+                                          {"database.mmap_size", ""},
+                                          {"database.temp_store", ""},
+                                          {"database.journal_size_limit", "67108864"},
+                                          {"database.wal_autocheckpoint", "1000"},
+                                          {"database.mount_check", "auto"},
+                                          {"database.read_pool_max", "8"},
+                                          {"database.patience_ms", "20000"},
+                                          {"database.lock_style", "ofd"},
+                                          {"sessions.index", "deferred"},
+                                          {"sessions.max_export_messages", "0"}};
     struct hf__config *config = NULL;
     size_t i;
 
@@ -142,33 +150,32 @@ takes_every_key(void **state)
     struct hf__config *config = NULL;
 
     (void)state;
-    assert_int_equal(
-        load("model: x\n"
-             "database:\n"
-             "  backend: my_backend\n"
-             "  journal_mode: delete\n"
-             "  fallback: none\n"
-             "  fallback_dir: /var/fb\n"
-             "  fallback_retry_seconds: 1\n"
-             "  plugin_path: [/a, \"/b c\"]\n"
-             "  synchronous: extra\n"
-             "  cache_size: -2000\n"
-             "  mmap_size: 268435456\n"
-             "  temp_store: 2\n"
-             "  journal_size_limit: -1\n"
-             "  wal_autocheckpoint: 0\n"
-             "  mount_check: off\n"
-             "  read_pool_max: 64\n"
-             "  patience_ms: 0\n"
-             "  lock_style: posix\n"
-             "sessions:\n"
-             "  index: immediate\n"
-             "  max_export_messages: 5\n"
-             "  retention_days: 90\n"
-             "backends:\n"
-             "  jsonl: {dir: /x}\n",
-             &config),
-        HF_OK);
+    assert_int_equal(load("model: x\n"
+                          "database:\n"
+                          "  backend: my_backend\n"
+                          "  journal_mode: delete\n"
+                          "  fallback: none\n"
+                          "  fallback_dir: /var/fb\n"
+                          "  fallback_retry_seconds: 1\n"
+                          "  plugin_path: [/a, \"/b c\"]\n"
+                          "  synchronous: extra\n"
+                          "  cache_size: -2000\n"
+                          "  mmap_size: 268435456\n"
+                          "  temp_store: 2\n"
+                          "  journal_size_limit: -1\n"
+                          "  wal_autocheckpoint: 0\n"
+                          "  mount_check: off\n"
+                          "  read_pool_max: 64\n"
+                          "  patience_ms: 0\n"
+                          "  lock_style: posix\n"
+                          "sessions:\n"
+                          "  index: immediate\n"
+                          "  max_export_messages: 5\n"
+                          "  retention_days: 90\n"
+                          "backends:\n"
+                          "  jsonl: {dir: /x}\n",
+                          &config),
+                     HF_OK);
     assert_string_equal(hf__config_get(config, "database.backend"), "my_backend");
     assert_string_equal(hf__config_get(config, "database.journal_mode"), "delete");
     assert_string_equal(hf__config_get(config, "database.plugin_path"), "/a\n/b c");
@@ -215,7 +222,8 @@ f06_journal_modes(void **state)
     refused("database:\n  journal_mode: !x delete\n", ":2:17", "tag", "journal_mode");
     refused("database:\n  jornal_mode: delete\n", ":2:3",
             "unknown key 'database.jornal_mode'", "did you mean 'journal_mode'");
-    refused("database:\n  Journal_Mode: delete\n", ":2:3", "unknown key", "journal_mode");
+    refused("database:\n  Journal_Mode: delete\n", ":2:3", "unknown key",
+            "journal_mode");
     refused("database: delete\n", ":1:11", "database: found a plain value", "allowed");
     refused("database: [journal_mode]\n", ":1:11", "found a list", "allowed");
     refused("database:\n  journal_mode: delete\n  journal_mode: wal\n", ":3:3",
@@ -386,7 +394,8 @@ sections(void **state)
           "database.journal_mode", "wal");
     refused("database:\n  journal_mode: delete\nx: 1\ndatabase:\n  journal_mode: wal\n",
             ":4:1", "the section 'database' stands twice", "line 1");
-    refused("\"database\":\n  journal_mode: delete\ndatabase: {}\n", ":3:1", "twice", "");
+    refused("\"database\":\n  journal_mode: delete\ndatabase: {}\n", ":3:1", "twice",
+            "");
     refused("sessions: {}\nsessions: {}\n", ":2:1", "twice", "sessions");
     refused("backends: {}\nbackends: {}\n", ":2:1", "twice", "backends");
     refused("- database\n", ":1:1", "found a list", "sections");
@@ -397,16 +406,17 @@ static void
 backend_sections(void **state)
 {
     static const struct hf_option table[] = {
-        {"dir", "path", "/default", ""},      {"depth", "int:1..9", "3", ""},
-        {"fast", "bool", "true", ""},         {"level", "enum:low|high", "low", ""},
-        {"note", "string", NULL, ""},         {NULL, NULL, NULL, NULL}};
+        {"dir", "path", "/default", ""}, {"depth", "int:1..9", "3", ""},
+        {"fast", "bool", "true", ""},    {"level", "enum:low|high", "low", ""},
+        {"note", "string", NULL, ""},    {NULL, NULL, NULL, NULL}};
     struct hf__config *config = NULL;
     struct hf_setting *s = NULL;
 
     (void)state;
     assert_int_equal(load("backends:\n  mine:\n    fast: No\n    level: HIGH\n"
                           "    depth: ~\n    note: 'x: y'\n  other: {z: 1}\n  empty:\n",
-                          &config), HF_OK);
+                          &config),
+                     HF_OK);
     assert_int_equal(hf__settings_make(config, "mine", table, &s, &err), HF_OK);
     assert_string_equal(s[0].key, "dir");
     assert_string_equal(s[0].value, "/default");
@@ -441,7 +451,8 @@ backend_sections(void **state)
     assert_non_null(strstr(err.message, "found nothing"));
     hf__config_unref(&config);
 
-    refused("backends: {mine: {depth: [1]}}", ":1:26", "found a list", "one plain value");
+    refused("backends: {mine: {depth: [1]}}", ":1:26", "found a list",
+            "one plain value");
     refused("backends: {mine: 4}", ":1:18", "backends.mine: found a plain", "options");
     refused("backends: {My: {}}", ":1:12", "backend's name", "");
     refused("backends: {a: {}, a: {}}", ":1:19", "backends.a stands twice", "");
@@ -456,10 +467,12 @@ f37_accepted(void **state)
     struct hf__config *config = NULL;
 
     (void)state;
-    gives("\xEF\xBB\xBF" "database:\n  journal_mode: delete\n", "database.journal_mode",
-          "delete");
+    gives("\xEF\xBB\xBF"
+          "database:\n  journal_mode: delete\n",
+          "database.journal_mode", "delete");
     gives("database:\r\n  journal_mode: delete\r\n", "database.journal_mode", "delete");
-    gives("\xEF\xBB\xBF" "database:\r\n  journal_mode: delete\r\n",
+    gives("\xEF\xBB\xBF"
+          "database:\r\n  journal_mode: delete\r\n",
           "database.journal_mode", "delete");
     gives("", "database.journal_mode", "wal");
     gives("\xEF\xBB\xBF", "database.journal_mode", "wal");
@@ -555,17 +568,18 @@ f37_bombs(void **state)
     (void)state;
     len = (size_t)snprintf(text, sizeof text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for (k = 1; k < 10; k++)
-        len += (size_t)snprintf(text + len, sizeof text - len,
-                                "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,"
-                                "*a%d]\n", k, k, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1,
-                                k - 1, k - 1, k - 1, k - 1);
+        len += (size_t)snprintf(
+            text + len, sizeof text - len,
+            "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,"
+            "*a%d]\n",
+            k, k, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1, k - 1);
     snprintf(text + len, sizeof text - len, "database: {journal_mode: delete}\n");
     refused(text, ":7:10", "an anchor bomb", "");
     /* a chain of aliases, each one deeper */
     len = (size_t)snprintf(text, sizeof text, "b0: &b0 [x]\n");
     for (k = 1; k < 80; k++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "b%d: &b%d [*b%d]\n", k, k,
-                                k - 1);
+        len += (size_t)snprintf(text + len, sizeof text - len, "b%d: &b%d [*b%d]\n", k,
+                                k, k - 1);
     refused(text, ":64:12", "nested too deeply", "");
     for (k = 0, len = 4; k < 70; k++)
         text[len++] = '[';
@@ -597,9 +611,10 @@ profile_over_root(void **state)
     scratch_folder(scratch_path(dir, "profiles"));
     home = strdup(scratch_path(dir, "profiles/alpha"));
     scratch_folder(home);
-    scratch_text(file, "database: {journal_mode: delete, patience_ms: 7, cache_size: 9}\n"
-                       "sessions: {read_pool_max: 2}\n"
-                       "backends: {j: {a: root, b: root}}\n");
+    scratch_text(file,
+                 "database: {journal_mode: delete, patience_ms: 7, cache_size: 9}\n"
+                 "sessions: {read_pool_max: 2}\n"
+                 "backends: {j: {a: root, b: root}}\n");
     scratch_text(scratch_path(home, "config.yaml"),
                  "database: {patience_ms: 8, cache_size: }\n"
                  "sessions: {read_pool_max: 4}\nbackends: {j: {b: own, c: own}}\n");
@@ -616,7 +631,8 @@ profile_over_root(void **state)
     assert_string_equal(hf__config_get(config, "database.fallback_dir"),
                         scratch_path(home, "fallback"));
     hf__config_unref(&config);
-    scratch_text(scratch_path(home, "config.yaml"), "database: {journal_mode: dlete}\n");
+    scratch_text(scratch_path(home, "config.yaml"),
+                 "database: {journal_mode: dlete}\n");
     assert_int_equal(hf__config_load(dir, home, NULL, &config, &err), HF_CONFIG);
     assert_string_equal(err.path, scratch_path(home, "config.yaml"));
     free((char *)(uintptr_t)home);
@@ -653,13 +669,26 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(no_file_is_all_defaults), T(takes_every_key),
-        T(f06_journal_modes), T(numbers), T(wrong_numbers), T(synchronous),
-        T(paths_and_names), T(transcripts_of_hermes_are_no_fallback),
-        T(other_programs_keys_are_left_alone), T(read_pool_of_hermes),
-        T(aliases_in_our_sections), T(sections), T(backend_sections), T(f37_accepted),
-        T(f37_refused), T(f37_no_file_to_read), T(f37_too_big), T(f37_bombs),
-        T(profile_over_root), T(database_settings_are_complete),
+        T(no_file_is_all_defaults),
+        T(takes_every_key),
+        T(f06_journal_modes),
+        T(numbers),
+        T(wrong_numbers),
+        T(synchronous),
+        T(paths_and_names),
+        T(transcripts_of_hermes_are_no_fallback),
+        T(other_programs_keys_are_left_alone),
+        T(read_pool_of_hermes),
+        T(aliases_in_our_sections),
+        T(sections),
+        T(backend_sections),
+        T(f37_accepted),
+        T(f37_refused),
+        T(f37_no_file_to_read),
+        T(f37_too_big),
+        T(f37_bombs),
+        T(profile_over_root),
+        T(database_settings_are_complete),
     };
 
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);

@@ -81,10 +81,12 @@ a_folder_below_profiles(void **state)
 {
     (void)state;
     finds(scratch_path(dir, "r"), NULL, "r", "default", "r");
-    finds(scratch_path(dir, "r/profiles/alpha"), NULL, "r", "alpha", "r/profiles/alpha");
+    finds(scratch_path(dir, "r/profiles/alpha"), NULL, "r", "alpha",
+          "r/profiles/alpha");
     finds(scratch_path(dir, "r//profiles//alpha//"), NULL, "r", "alpha",
           "r/profiles/alpha");
-    finds(scratch_path(dir, "r/profiles/alpha"), "beta", "r", "beta", "r/profiles/beta");
+    finds(scratch_path(dir, "r/profiles/alpha"), "beta", "r", "beta",
+          "r/profiles/beta");
     finds(scratch_path(dir, "r/profiles/alpha"), "default", "r", "default", "r");
     finds(scratch_path(dir, "r/profiles/alpha/../beta"), NULL, "r", "beta",
           "r/profiles/beta");
@@ -146,8 +148,9 @@ profiles_that_are_none(void **state)
     unknown("Alpha", HF_INVALID, "'Alpha'");
     unknown("../r", HF_INVALID, "no profile name");
     unknown("-x", HF_INVALID, "no profile name");
-    assert_int_equal(hf__home_find(scratch_path(dir, "r/profiles/.deleted"), NULL, &h,
-                                   &err), HF_INVALID);
+    assert_int_equal(
+        hf__home_find(scratch_path(dir, "r/profiles/.deleted"), NULL, &h, &err),
+        HF_INVALID);
     assert_int_equal(hf__home_find(scratch_path(dir, "r/profiles/new"), NULL, &h, &err),
                      HF_NOT_FOUND);
 }
@@ -196,8 +199,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(order_of_the_sources), T(a_folder_below_profiles), T(links),
-        T(relative_ones_are_made_absolute), T(profiles_that_are_none), T(names),
+        T(order_of_the_sources),
+        T(a_folder_below_profiles),
+        T(links),
+        T(relative_ones_are_made_absolute),
+        T(profiles_that_are_none),
+        T(names),
         T(without_a_home_variable),
     };
 

@@ -44,7 +44,8 @@ passes_on_what_it_is_given(void **state)
 static void
 is_one_line_without_controls(void **state)
 {
-    static const char nasty[] = "a\nb\r\x1b[2Jc\x07\x7f\xc2\x9b" "d\xff\xe2\x80\xae.\t";
+    static const char nasty[] = "a\nb\r\x1b[2Jc\x07\x7f\xc2\x9b"
+                                "d\xff\xe2\x80\xae.\t";
     size_t i;
 
     (void)state;

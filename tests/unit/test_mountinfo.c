@@ -39,15 +39,15 @@ skips_what_does_not_parse(void **state)
     static const char *const bad[] = {
         "",
         "rubbish",
-        "5 1 8:1 / / rw ext4 /dev/sda1 rw",          /* no separator */
-        "x 1 8:1 / / rw - ext4 /dev/sda1 rw",        /* no number */
-        "5 1 81 / / rw - ext4 /dev/sda1 rw",         /* no device */
-        "5 1 8:1 / srv rw - ext4 /dev/sda1 rw",      /* relative */
-        "5 1 8:1 / /srv/x\\04 rw - ext4 d rw",       /* broken escape */
+        "5 1 8:1 / / rw ext4 /dev/sda1 rw",     /* no separator */
+        "x 1 8:1 / / rw - ext4 /dev/sda1 rw",   /* no number */
+        "5 1 81 / / rw - ext4 /dev/sda1 rw",    /* no device */
+        "5 1 8:1 / srv rw - ext4 /dev/sda1 rw", /* relative */
+        "5 1 8:1 / /srv/x\\04 rw - ext4 d rw",  /* broken escape */
         "5 1 8:1 / /srv/x\\0 rw - ext4 d rw",
         "5 1 8:1 / /srv/x\\ rw - ext4 d rw",
         "5 1 8:1 / /srv/x\\999 rw - ext4 d rw",
-        "5 1 8:1 / /srv/x\\000 rw - ext4 d rw",      /* a NUL */
+        "5 1 8:1 / /srv/x\\000 rw - ext4 d rw", /* a NUL */
         "5 1 8:1 / / rw -",
         "5 1 8:1 / / rw - ",
         "99999999999999999999 1 8:1 / / rw - ext4 d rw",
@@ -58,8 +58,8 @@ skips_what_does_not_parse(void **state)
 
     (void)state;
     for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-        snprintf(table, sizeof table, "%s\n7 1 8:2 / / rw - xfs /dev/sdb rw\n%s", bad[i],
-                 bad[i]);
+        snprintf(table, sizeof table, "%s\n7 1 8:2 / / rw - xfs /dev/sdb rw\n%s",
+                 bad[i], bad[i]);
         assert_true(find(table, -1, "/anything", &row));
         assert_string_equal(row.fs_type, "xfs");
         assert_false(find(table, 5, NULL, &row));
@@ -72,18 +72,22 @@ decodes_escapes(void **state)
     static const struct {
         const char *text, *want;
     } rows[] = {
-        {"/srv/my\\040agent", "/srv/my agent"}, {"/srv/tab\\011x", "/srv/tab\tx"},
-        {"/srv/nl\\012x", "/srv/nl\nx"},        {"/srv/back\\134slash", "/srv/back\\slash"},
-        {"/srv/h#ash", "/srv/h#ash"},           {"/srv/h\\043ash", "/srv/h#ash"},
-        {"/srv/caf\xc3\xa9", "/srv/caf\xc3\xa9"}, {"\\134040", "\\040"},
+        {"/srv/my\\040agent", "/srv/my agent"},
+        {"/srv/tab\\011x", "/srv/tab\tx"},
+        {"/srv/nl\\012x", "/srv/nl\nx"},
+        {"/srv/back\\134slash", "/srv/back\\slash"},
+        {"/srv/h#ash", "/srv/h#ash"},
+        {"/srv/h\\043ash", "/srv/h#ash"},
+        {"/srv/caf\xc3\xa9", "/srv/caf\xc3\xa9"},
+        {"\\134040", "\\040"},
     };
     char got[64];
     size_t i;
 
     (void)state;
     for (i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_true(hf__mountinfo_decode(rows[i].text, strlen(rows[i].text), got,
-                                         sizeof got));
+        assert_true(
+            hf__mountinfo_decode(rows[i].text, strlen(rows[i].text), got, sizeof got));
         assert_string_equal(got, rows[i].want);
     }
     assert_false(hf__mountinfo_decode("12345678", 8, got, 8)); /* no room for the NUL */
@@ -125,10 +129,11 @@ takes_rows_without_a_source_and_long_names(void **state)
     assert_string_equal(value, "755");
     assert_true(find("9 1 0:4 / /x rw - fuse\n", 9, NULL, &row));
     assert_string_equal(row.fs_type, "fuse");
-    assert_true(find("9 1 0:4 / /x rw - fuse."
-                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                     " s rw\n",
-                     9, NULL, &row));
+    assert_true(
+        find("9 1 0:4 / /x rw - fuse."
+             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+             " s rw\n",
+             9, NULL, &row));
     assert_int_equal(strlen(row.fs_type), sizeof row.fs_type - 1);
 }
 

@@ -67,7 +67,8 @@ f01_virtiofs(void **state)
     (void)state;
     for (i = 0; i < 2; i++) {
         snprintf(table, sizeof table,
-                 ROOT "52 40 0:61 / /srv/agent rw,relatime - %s hostshare rw\n", types[i]);
+                 ROOT "52 40 0:61 / /srv/agent rw,relatime - %s hostshare rw\n",
+                 types[i]);
         m = by_prefix(table, "/srv/agent/home");
         assert_int_equal(m.mount_class, HF_MOUNT_CROSS_VM);
         assert_string_equal(m.fs_type, types[i]);
@@ -88,9 +89,9 @@ f02_nine_p(void **state)
 {
     static const char *const rows[] = {
         "61 40 0:70 / /srv/agent rw - 9p none rw,trans=fd,rfdno=9,wfdno=9,aname=/",
-        "62 40 0:71 / /srv/agent rw,noatime - 9p D:\\134 "
-        "rw,dirsync,aname=drvfs;path=D:\\134,trans=fd",
-        "61 40 0:70 / /srv/agent rw - 9p2000.L none rw,trans=fd,rfdno=9,wfdno=9,aname=/",
+        "62 40 0:71 / /srv/agent rw - 9p D:\\134 rw,aname=drvfs;path=D:\\134,trans=fd",
+        "61 40 0:70 / /srv/agent rw - 9p2000.L none "
+        "rw,trans=fd,rfdno=9,wfdno=9,aname=/",
         "61 40 0:70 / /srv/agent rw - 9p2000 none rw",
         "61 40 0:70 / /srv/agent rw - 9p2000.u none rw",
         "61 40 0:70 / /srv/agent rw - drvfs D: rw",
@@ -121,8 +122,8 @@ gvisor_is_named(void **state)
     assert_int_equal(m.mount_class, HF_MOUNT_CROSS_VM);
     m = decide(nine_p, "Linux version 4.19.0-gvisor", -1, "/srv", -1, NULL);
     assert_int_equal(m.sandbox, 1);
-    m = decide(ROOT "61 1 0:70 / /srv rw - 9p none rw,trans=virtio\n", GVISOR, -1, "/srv",
-               -1, NULL);
+    m = decide(ROOT "61 1 0:70 / /srv rw - 9p none rw,trans=virtio\n", GVISOR, -1,
+               "/srv", -1, NULL);
     assert_int_equal(m.sandbox, 0);
     m = decide(nine_p, NULL, -1, "/srv", -1, NULL);
     assert_int_equal(m.sandbox, 0);
@@ -135,18 +136,28 @@ f03_docker_desktop_and_controls(void **state)
         const char *type;
         uint32_t mount_class, known;
     } rows[] = {
-        {"fakeowner", HF_MOUNT_CROSS_VM, 0},     {"fuse.grpcfuse", HF_MOUNT_CROSS_VM, 0},
-        {"fuse.osxfs", HF_MOUNT_CROSS_VM, 0},    {"grpcfuse", HF_MOUNT_CROSS_VM, 0},
-        {"osxfs", HF_MOUNT_CROSS_VM, 0},         {"vboxsf", HF_MOUNT_CROSS_VM, 0},
-        {"prl_fs", HF_MOUNT_CROSS_VM, 0},        {"vmhgfs", HF_MOUNT_CROSS_VM, 0},
+        {"fakeowner", HF_MOUNT_CROSS_VM, 0},
+        {"fuse.grpcfuse", HF_MOUNT_CROSS_VM, 0},
+        {"fuse.osxfs", HF_MOUNT_CROSS_VM, 0},
+        {"grpcfuse", HF_MOUNT_CROSS_VM, 0},
+        {"osxfs", HF_MOUNT_CROSS_VM, 0},
+        {"vboxsf", HF_MOUNT_CROSS_VM, 0},
+        {"prl_fs", HF_MOUNT_CROSS_VM, 0},
+        {"vmhgfs", HF_MOUNT_CROSS_VM, 0},
         {"fuse.vmhgfs-fuse", HF_MOUNT_CROSS_VM, 0},
         {"fuse.fuse-overlayfs", HF_MOUNT_NETWORK, 0},
-        {"fuse.shfs", HF_MOUNT_NETWORK, 0},      {"fuse.zzz", HF_MOUNT_NETWORK, 0},
-        {"fuse", HF_MOUNT_NETWORK, 0},           {"fuseblk", HF_MOUNT_NATIVE, 0},
-        {"ext4", HF_MOUNT_NATIVE, 1},            {"zzz", HF_MOUNT_NATIVE, 0},
-        {"zfs", HF_MOUNT_NATIVE, 1},             {"tmpfs", HF_MOUNT_NATIVE, 1},
-        {"btrfs", HF_MOUNT_NATIVE, 1},           {"xfs", HF_MOUNT_NATIVE, 1},
-        {"ceph", HF_MOUNT_NATIVE, 0},            {"9pfoo", HF_MOUNT_NATIVE, 0},
+        {"fuse.shfs", HF_MOUNT_NETWORK, 0},
+        {"fuse.zzz", HF_MOUNT_NETWORK, 0},
+        {"fuse", HF_MOUNT_NETWORK, 0},
+        {"fuseblk", HF_MOUNT_NATIVE, 0},
+        {"ext4", HF_MOUNT_NATIVE, 1},
+        {"zzz", HF_MOUNT_NATIVE, 0},
+        {"zfs", HF_MOUNT_NATIVE, 1},
+        {"tmpfs", HF_MOUNT_NATIVE, 1},
+        {"btrfs", HF_MOUNT_NATIVE, 1},
+        {"xfs", HF_MOUNT_NATIVE, 1},
+        {"ceph", HF_MOUNT_NATIVE, 0},
+        {"9pfoo", HF_MOUNT_NATIVE, 0},
     };
     char table[500];
     struct hf_mount m;
@@ -193,9 +204,12 @@ f05_escaped(void **state)
     static const struct {
         const char *row, *folder;
     } names[] = {
-        {"/srv/my\\040agent", "/srv/my agent"}, {"/srv/tab\\011x", "/srv/tab\tx"},
-        {"/srv/nl\\012x", "/srv/nl\nx"},        {"/srv/back\\134slash", "/srv/back\\slash"},
-        {"/srv/h#ash", "/srv/h#ash"},           {"/srv/caf\xc3\xa9", "/srv/caf\xc3\xa9"},
+        {"/srv/my\\040agent", "/srv/my agent"},
+        {"/srv/tab\\011x", "/srv/tab\tx"},
+        {"/srv/nl\\012x", "/srv/nl\nx"},
+        {"/srv/back\\134slash", "/srv/back\\slash"},
+        {"/srv/h#ash", "/srv/h#ash"},
+        {"/srv/caf\xc3\xa9", "/srv/caf\xc3\xa9"},
     };
     char table[500];
     struct hf_mount m;

@@ -13,13 +13,31 @@
 static void
 types(void **state)
 {
-    static const char *const good[] = {"int:0..1", "int:-5..-5", "enum:a", "enum:a|b",
-                                       "string", "path", "bool",
-                                       "int:-9223372036854775808..9223372036854775807"};
-    static const char *const bad[] = {
-        "", "int", "int:", "int:1", "int:1..", "int:..1", "int:2..1", "int:a..b",
-        "int:1..2x", "int:01..2", "int:0..9223372036854775808", "enum:", "enum:a|",
-        "enum:|a", "enum:a||b", "enum:a|b|A", "String", "strings", "float", "enum"};
+    static const char *const good[] = {
+        "int:0..1", "int:-5..-5",
+        "enum:a",   "enum:a|b",
+        "string",   "path",
+        "bool",     "int:-9223372036854775808..9223372036854775807"};
+    static const char *const bad[] = {"",
+                                      "int",
+                                      "int:",
+                                      "int:1",
+                                      "int:1..",
+                                      "int:..1",
+                                      "int:2..1",
+                                      "int:a..b",
+                                      "int:1..2x",
+                                      "int:01..2",
+                                      "int:0..9223372036854775808",
+                                      "enum:",
+                                      "enum:a|",
+                                      "enum:|a",
+                                      "enum:a||b",
+                                      "enum:a|b|A",
+                                      "String",
+                                      "strings",
+                                      "float",
+                                      "enum"};
     size_t i;
 
     (void)state;
@@ -37,7 +55,8 @@ is(const char *type, const char *value, const char *want)
     struct hf_error err;
     char *got = NULL;
 
-    assert_int_equal(hf__option_value(type, "k", value, 0, NULL, NULL, &got, &err), HF_OK);
+    assert_int_equal(hf__option_value(type, "k", value, 0, NULL, NULL, &got, &err),
+                     HF_OK);
     assert_string_equal(got, want);
     free(got);
 }
@@ -67,8 +86,10 @@ values(void **state)
     is("path", "/", "/");
     is("bool", "ON", "true");
     is("bool", "0", "false");
-    is_not("int:-3..3", "4", "f:1:2: k: found '4', allowed: a whole number from -3 to 3");
-    is_not("int:-3..3", " 1", "f:1:2: k: found ' 1', allowed: a whole number from -3 to 3");
+    is_not("int:-3..3", "4",
+           "f:1:2: k: found '4', allowed: a whole number from -3 to 3");
+    is_not("int:-3..3", " 1",
+           "f:1:2: k: found ' 1', allowed: a whole number from -3 to 3");
     is_not("int:-3..3", "", "f:1:2: k: found '', allowed: a whole number from -3 to 3");
     is_not("int:-3..3", "--1",
            "f:1:2: k: found '--1', allowed: a whole number from -3 to 3");
@@ -107,8 +128,9 @@ check_against_a_table(void **state)
     (void)state;
     assert_int_equal(hf__option_check(&option, "9", "x", &err), HF_OK);
     assert_int_equal(hf__option_check(&option, "10", "FILE:1:1", &err), HF_CONFIG);
-    assert_string_equal(err.message, "FILE:1:1: depth: found '10', allowed: a whole number "
-                                     "from 1 to 9");
+    assert_string_equal(err.message,
+                        "FILE:1:1: depth: found '10', allowed: a whole number "
+                        "from 1 to 9");
     assert_int_equal(hf__option_check(&option, "10", NULL, NULL), HF_CONFIG);
 }
 
@@ -128,8 +150,9 @@ every_key_of_ours_has_a_sound_type_and_default(void **state)
             assert_null(hf__option_type_bad(k->type));
         if (!k->fallback[0])
             continue;
-        assert_int_equal(hf__option_value(k->type, k->key, k->fallback, 0, NULL, NULL,
-                                          &value, &err), HF_OK);
+        assert_int_equal(
+            hf__option_value(k->type, k->key, k->fallback, 0, NULL, NULL, &value, &err),
+            HF_OK);
         assert_string_equal(value, k->fallback);
         free(value);
     }

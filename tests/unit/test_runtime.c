@@ -101,13 +101,15 @@ refuses_a_bad_configuration(void **state)
     struct hf_runtime *rt = NULL;
 
     (void)state;
-    scratch_text(scratch_path(dir, "config.yaml"), "database:\n  journal_mode: dlete\n");
+    scratch_text(scratch_path(dir, "config.yaml"),
+                 "database:\n  journal_mode: dlete\n");
     o.home = dir;
     assert_int_equal(hf_runtime_new(&o, &rt, &err), HF_CONFIG);
     assert_null(rt);
-    assert_non_null(strstr(err.message, "config.yaml:2:17: database.journal_mode: found "
-                                        "'dlete', allowed: wal, delete (did you mean "
-                                        "'delete'?)"));
+    assert_non_null(strstr(err.message,
+                           "config.yaml:2:17: database.journal_mode: found "
+                           "'dlete', allowed: wal, delete (did you mean "
+                           "'delete'?)"));
     unlink(scratch_path(dir, "config.yaml"));
     o.profile = "gamma";
     assert_int_equal(hf_runtime_new(&o, &rt, &err), HF_NOT_FOUND);
@@ -191,7 +193,8 @@ f35_profiles(void **state)
     assert_string_equal(list, "default=;");
     scratch_text(scratch_path(dir, "profiles/beta/config.yaml"),
                  "database: {patience_ms: 5}\n");
-    assert_string_equal(setting(rt, "default", "database.patience_ms"), "20000 default");
+    assert_string_equal(setting(rt, "default", "database.patience_ms"),
+                        "20000 default");
     assert_string_equal(setting(rt, "alpha", "database.patience_ms"), "20000 default");
     assert_non_null(strstr(setting(rt, "beta", "database.patience_ms"),
                            "/profiles/beta/config.yaml:1"));
@@ -293,9 +296,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(starts_from_nothing), T(refuses_a_bad_configuration), T(an_older_embedder),
-        T(f35_later_changes_change_nothing), T(f35_profiles), T(no_profiles_folder),
-        T(f37_reload), T(a_host_table_outlives_its_runtime),
+        T(starts_from_nothing), T(refuses_a_bad_configuration),
+        T(an_older_embedder),   T(f35_later_changes_change_nothing),
+        T(f35_profiles),        T(no_profiles_folder),
+        T(f37_reload),          T(a_host_table_outlives_its_runtime),
     };
 
     return cmocka_run_group_tests_name("runtime", tests, NULL, NULL);
