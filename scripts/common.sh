@@ -55,5 +55,10 @@ build() {
         cat "$dir.configure.log" >&2
         return 1
     }
-    ninja -C "$dir" -j "$JOBS" "${targets[@]}"
+    # One moving line on a terminal; in a log only what goes wrong.
+    if [ -t 1 ]; then
+        ninja -C "$dir" -j "$JOBS" "${targets[@]}"
+    else
+        ninja --quiet -C "$dir" -j "$JOBS" "${targets[@]}"
+    fi
 }
