@@ -14,6 +14,7 @@ struct cli {
     int json, no_color, quiet, verbose, help, version;
     int color;              /* standard output takes colours */
     int json_early;         /* --json stands somewhere; holds until options are read */
+    double now;             /* one moment for everything that counts back from it */
     int may_thread;         /* the runtime may start a thread */
     struct hf_runtime *rt;  /* cli_runtime() makes it */
 };

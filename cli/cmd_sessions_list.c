@@ -5,7 +5,6 @@
 #include "opt.h"
 #include "print.h"
 #include "times.h"
-#include "util/misc.h"
 
 struct list {
     const struct cli *cli;
@@ -112,7 +111,7 @@ list_print(struct list *list)
 static int
 list_run(struct cli *cli, const struct hf_session_query *query, uint64_t limit)
 {
-    struct list list = {.cli = cli, .limit = limit, .now = hf__now()};
+    struct list list = {.cli = cli, .limit = limit, .now = cli->now};
     struct hf_store *store = NULL;
     struct hf_error err = {0};
     int rc = cli_store(cli, NULL, 1, &store);

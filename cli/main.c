@@ -110,6 +110,7 @@ run(struct cli *cli, int argc, char **argv)
     int at;
 
     /* Known before the command line is read, since it may be wrong before that word. */
+    cli->now = hf__now();
     cli->json_early = wants_json(argc, argv);
     cli->color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
     at = opt_globals(cli, "holdfast", argc, argv);

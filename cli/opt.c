@@ -115,7 +115,7 @@ store_value(struct cli *cli, const char *path, const struct opt *opt, const char
         return EXIT_GO_ON;
     case OPT_TIME:
         t = opt->dest;
-        if (times_parse(value, hf__now(), &t->value) != 0)
+        if (times_parse(value, cli->now, &t->value) != 0)
             return print_usage(cli, path,
                                "--%s takes a duration (90d, 12h, 2w, 30m), a date "
                                "(YYYY-MM-DD[ HH:MM[:SS]]) or seconds since 1970, not "
