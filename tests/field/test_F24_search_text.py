@@ -37,6 +37,7 @@ FINDS = {
     "demo 苏州": set(),
     "数据库 NOT demo": set(),
     "雨 NOT 苏州": {"rain"},
+    "数据库 NOT 苏州大学": {"backup"},
     "雨 OR 数据库 OR foo": {"rain", "backup", "foo"},
     "fix NOT 雨": {"fix"},
     "数据*": {"backup"},
@@ -94,6 +95,22 @@ class F24(hftest.TestCase):
 
     def test_not_indexed_yet(self):
         self.queries(self.store("deferred"))
+
+    def test_gap_beside_the_index(self):
+        """Rows between the two markers are in no index, on a store without any CJK."""
+        d = self.opened()
+        d.call("create", session={"id": "s1", "source": "cli"})
+        old = d.call("append", session="s1", messages=[{"content": "old apple"}])["ids"]
+        self.home.sql("INSERT INTO state_meta VALUES ('fts_rebuild_progress', ?),"
+                      " ('fts_rebuild_high_water', '100000')", str(old[0]))
+        new = d.call("append", session="s1", messages=[
+            {"content": "new apple"}, {"content": "a pear"}])["ids"]
+        self.assertEqual(self.home.sql("SELECT count(*) FROM messages_fts_docsize"), [(1,)])
+        for text, ids in (("apple", [old[0], new[0]]), ("pear", new[1:]), ("old", old),
+                          ("apple NOT old", new[:1]), ("gone", [])):
+            answer = d.call("search", query={"text": text, "order": 20})
+            self.assertEqual([hit["message_id"] for hit in answer["hits"]], ids)
+            self.assertFalse(answer["degraded"])
 
     def test_without_an_index(self):
         d = self.store()

@@ -184,6 +184,40 @@ class Reference(hftest.TestCase):
 
         self.each_file(check)
 
+    def test_written_to(self):
+        """Opened for writing and appended to, a file still answers all of it for the old
+        sessions; a second open writes nothing."""
+        for file in reference.FILES:
+            with self.subTest(file=file):
+                self.home.close()
+                self.home = hftest.TempHome()
+                self.addCleanup(self.home.close)
+                hftest.copy_shared(file, self.home)
+                answers = reference.answers(file)
+                d = self.opened()
+                d.call("create", session={"id": "new", "source": "cli"})
+                new = d.call("append", session="new", messages=[
+                    {"content": "deployment of the storage module 漓江"}])["ids"]
+                shown = d.call("list", query={"view": hftest.VIEW_ALL})["sessions"]
+                rows = reference.lists(file, answers)[("--all",)]
+                self.assertEqual([s["id"] for s in shown if s["id"] != "new"],
+                                 [row["id"] for row in rows])
+                for entry in answers["search"]:
+                    if entry.get("offset"):
+                        continue
+                    hits = d.call("search", query=reference.search_query(entry))["hits"]
+                    ids = {hit["message_id"] for hit in hits}
+                    self.assertLessEqual(set(entry["ids"]), ids, entry["name"])
+                    if entry["name"] not in reference.MORE_ALLOWED:
+                        self.assertEqual(ids - set(new), set(entry["ids"]), entry["name"])
+                    if entry["name"] in ("common word", "cjk two", "implicit and"):
+                        self.assertLessEqual(set(new), ids, entry["name"])
+                d.close()
+                self.integrity()
+                files = hftest.listing(self.home.path)
+                self.opened().close()
+                self.assertEqual(hftest.sha256(self.home.db), files["state.db"][2])
+
     def test_check_finds_nothing(self):
         def check(file, answers):
             d = self.reading()
