@@ -58,6 +58,7 @@ struct hf_sqlite_db {
 int hf__connect(struct hf_sqlite_db *db, const char *name, int flags,
                 struct hf_error *err);
 void hf__disconnect(struct hf_sqlite_db *db);
+void hf__forget_file(struct hf_sqlite_db *db); /* leaves the registry */
 /* foreign_keys, synchronous, sizing. */
 int hf__settings_apply(struct hf_sqlite_db *db, struct hf_error *err);
 

@@ -27,12 +27,17 @@ hf__disconnect(struct hf_sqlite_db *db)
     /* _v2: a statement that its owner forgot keeps the handle alive, not the caller. */
     sqlite3_close_v2(db->handle);
     db->handle = NULL;
-    if (db->file)
-        hf__open_file_release(db->file);
-    db->file = NULL;
     hf__private_copy_remove(&db->copy_dir);
     db->frozen = HF__FROZEN_NONE;
     db->journal = HF_JOURNAL_UNKNOWN;
+}
+
+void
+hf__forget_file(struct hf_sqlite_db *db)
+{
+    if (db->file)
+        hf__open_file_release(db->file);
+    db->file = NULL;
 }
 
 int
@@ -184,6 +189,7 @@ db_free(struct hf_sqlite_db **pdb)
     }
     db->is_writer = 0;
     hf__disconnect(db);
+    hf__forget_file(db);
     if (db->tracked)
         host->file_untrack(host->ctx, db->path);
     free(db->path);

@@ -61,9 +61,14 @@ static int
 open_copy(struct hf_sqlite_db *db, const struct hf__look *look, struct hf_error *err)
 {
     char name[4128];
+    /* Our own entry would look like a connection whose descriptor is out of sight. */
+    hf__open_file_release(db->file);
     hf__open_files_lock();
     int code = hf__private_copy_make(db->path, look, &db->copy_dir, err);
+    db->file = hf__open_file_use(&look->main);
     hf__open_files_unlock();
+    if (code == HF_OK && !db->file)
+        code = hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory");
     if (code != HF_OK)
         return code;
     snprintf(name, sizeof name, "%s/copy.db", db->copy_dir);
@@ -127,6 +132,7 @@ hf__open_read(struct hf_sqlite_db *db, struct hf_error *err)
         if (i)
             hf__sleep_ms(20);
         hf__disconnect(db);
+        hf__forget_file(db);
         hf__open_files_lock();
         code = hf__preflight(db->path, &look, err);
         if (code == HF_OK && !look.exists)

@@ -117,6 +117,7 @@ stale_snapshot_is_no_lock(void **state)
     assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t", &stmt, &err), HF_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
     struct other o = other_start(in_dir("state.db"), "INSERT INTO t VALUES(3,3)");
+    other_end(&o);
     hf_sqlite_done(stmt);
     assert_int_equal(hf_sqlite_begin(db, 0, &err), HF_OK);
     assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"), 3);
@@ -124,13 +125,12 @@ stale_snapshot_is_no_lock(void **state)
     /* With the read left open it is our own fault, said at once. */
     assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t", &stmt, &err), HF_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    struct other o2 = other_start(in_dir("state.db"), "INSERT INTO t VALUES(4,4)");
+    o = other_start(in_dir("state.db"), "INSERT INTO t VALUES(4,4)");
+    other_end(&o);
     int64_t start = hf__monotonic_ms();
     assert_int_equal(hf_sqlite_begin(db, 20000, &err), HF_MISUSE);
     assert_true(hf__monotonic_ms() - start < 10000);
     hf_sqlite_done(stmt);
-    other_end(&o);
-    other_end(&o2);
     hf_sqlite_close_db(&db);
 }
 
