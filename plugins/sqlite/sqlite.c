@@ -22,6 +22,21 @@ op_close(void *store)
     free(st);
 }
 
+/* Whether the file is a database in which nothing was ever made, as a crash between its
+ * creation and the schema leaves it: for a reader that is an empty store. */
+static int
+has_no_objects(struct hf_sqlite_store *st)
+{
+    sqlite3_stmt *stmt = NULL;
+    int none = 0;
+
+    if (sqlite3_prepare_v2(hf_sqlite_handle(st->db), "SELECT 1 FROM sqlite_master LIMIT 1",
+                           -1, &stmt, NULL) == SQLITE_OK)
+        none = sqlite3_step(stmt) == SQLITE_DONE;
+    sqlite3_finalize(stmt);
+    return none;
+}
+
 static int
 op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
         struct hf_error *err)
@@ -53,8 +68,10 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     options.ctx = st;
     st->patience_ms = options.patience_ms;
     rc = hf_sqlite_open_db(&options, &st->db, err);
-    if (rc == HF_NOT_FOUND && st->read_only) { /* an empty store */
-        *ret_store = st;
+    if (rc == HF_OK && st->read_only && has_no_objects(st))
+        hf_sqlite_close_db(&st->db);
+    if ((rc == HF_OK && !st->db) || (rc == HF_NOT_FOUND && st->read_only)) {
+        *ret_store = st; /* an empty store */
         return HF_OK;
     }
     if (rc == HF_OK)
