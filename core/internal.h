@@ -242,6 +242,8 @@ char **hf__backend_dirs(const struct hf__config *config);
 void hf__strv_free(char ***v);
 /* Whether NAME is [a-z][a-z0-9_]*. */
 int hf__backend_name_ok(const char *name);
+/* Whether WORD could be such a name but for its case. */
+int hf__backend_word(const char *word);
 
 /* ---- plugin_check.c: a module's descriptor against the rules (models 2.1, 3.6) ---- */
 

@@ -242,7 +242,9 @@ spell(const char *type, const char *value, int quoted)
     }
     if (strcmp(type, "path") == 0 && value[0] != '/')
         return NULL;
-    if (strcmp(type, "backend") == 0 && value[0] != '/' && !hf__backend_name_ok(value))
+    /* A name that is only wrong in its case goes on to the registry, which knows what
+     * could have been meant. */
+    if (strcmp(type, "backend") == 0 && value[0] != '/' && !hf__backend_word(value))
         return NULL;
     return strdup(value);
 }

@@ -23,6 +23,14 @@ hf__backend_name_ok(const char *name)
     return strlen(name) <= 64;
 }
 
+int
+hf__backend_word(const char *word)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return word[0] != '\0' && word[strspn(word, letters)] == '\0';
+}
+
 void
 hf__strv_free(char ***v)
 {

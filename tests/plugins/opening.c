@@ -6,7 +6,7 @@
 #include "stub.h"
 
 static const struct hf_option options[] = {
-    {"how", "enum:good|first|always|null|both|no_text|long_text|odd_code|positive",
+    {"how", "enum:good|first|always|no_handle|both|no_text|long_text|odd_code|positive",
      "good", "what open does"},
     {NULL, NULL, NULL, NULL},
 };
@@ -23,7 +23,7 @@ opening_open(const struct hf_host *host, const struct hf_open *how, void **ret_s
     for (const struct hf_setting *s = how->settings; s && s->key; s++)
         if (!strcmp(s->key, "how"))
             what = s->value;
-    if (!strcmp(what, "null"))
+    if (!strcmp(what, "no_handle"))
         return HF_OK;
     if (!strcmp(what, "positive"))
         return 7;
