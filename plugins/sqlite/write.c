@@ -66,6 +66,11 @@ culprit_of(const struct hf_sqlite_store *st, int code)
     if ((st->failed_rc & 0xff) == SQLITE_CORRUPT || code == HF_FTS_INDEX ||
         code == HF_CORRUPT)
         return names_cjk ? INDEX_CJK : INDEX;
+    /* Damaged FTS5 records collide inside the shadow tables; of every other constraint
+     * SQLite says which kind it is.  The second try proves it either way. */
+    if ((st->failed_rc & 0xff) == SQLITE_CONSTRAINT &&
+        strcmp(st->failed_text, "constraint failed") == 0)
+        return INDEX;
     if ((st->failed_rc & 0xff) == SQLITE_ERROR &&
         (names_cjk || strstr(st->failed_text, "messages_fts") ||
          strstr(st->failed_text, "vtable constructor failed") ||
