@@ -244,7 +244,8 @@ spell(const char *type, const char *value, int quoted)
         return NULL;
     /* A name that is only wrong in its case goes on to the registry, which knows what
      * could have been meant. */
-    if (strcmp(type, "backend") == 0 && value[0] != '/' && !hf__backend_word(value))
+    if (strcmp(type, "backend") == 0 && value[0] != '/' &&
+        (!hf__backend_word(value) || (value[0] >= '0' && value[0] <= '9')))
         return NULL;
     return strdup(value);
 }

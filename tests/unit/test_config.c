@@ -309,6 +309,7 @@ paths_and_names(void **state)
     refused("database: {fallback_dir: fb}", ":1:26", "found 'fb'", "an absolute path");
     refused("database: {fallback_dir: ~/fb}", ":1:26", "found '~/fb'", "absolute path");
     refused("database: {backend: Bad-Name}", ":1:21", "found 'Bad-Name'", "name");
+    refused("database: {backend: 5}", ":1:21", "found '5'", "name");
     refused("database: {backend: ../x}", ":1:21", "found '../x'", "name");
     refused("database: {backend: }", ":1:21", "found nothing", "name");
 }
@@ -474,6 +475,9 @@ f37_accepted(void **state)
     gives("\xEF\xBB\xBF"
           "database:\r\n  journal_mode: delete\r\n",
           "database.journal_mode", "delete");
+    refused("\xEF\xBB\xBF"
+            "database: {journal_mode: x}\n",
+            ":1:26", "found 'x'", ""); /* the mark is no column */
     gives("", "database.journal_mode", "wal");
     gives("\xEF\xBB\xBF", "database.journal_mode", "wal");
     gives("# nothing\n", "database.journal_mode", "wal");
@@ -532,6 +536,10 @@ f37_no_file_to_read(void **state)
     assert_int_equal(hf__config_load(dir, dir, NULL, &config, &err), HF_OK);
     assert_string_equal(hf__config_get(config, "database.journal_mode"), "delete");
     hf__config_unref(&config);
+    unlink(file);
+    scratch_text(file, ""); /* a file where the home should be */
+    assert_int_equal(hf__config_load(file, file, NULL, &config, &err), HF_CONFIG);
+    assert_non_null(strstr(err.message, "cannot be read"));
     unlink(file);
     if (geteuid() == 0)
         return; /* root reads a file of mode 000 */
