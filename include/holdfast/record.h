@@ -256,12 +256,20 @@ typedef int hf_finding_fn(void *ctx, const struct hf_finding *finding);
 typedef int hf_source_fn(void *ctx, const struct hf_text *source, uint64_t sessions);
 typedef int hf_usage_fn(void *ctx, const struct hf_usage *usage);
 
+/* The function is named as the struct; C++ may see a hidden constructor in that. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 static inline struct hf_text
 hf_text(const char *ptr, size_t len)
 {
     struct hf_text t = {ptr, (uint64_t)len};
     return t;
 }
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /* The text of a C string; NULL gives NULL. */
 static inline struct hf_text
