@@ -8,6 +8,7 @@
 
 enum hf__column_kind {
     HF_COL_EXTRA,     /* in `extra`; absent from it: the fallback */
+    HF_COL_EXTRA_TIME, /* the same, and null when it is no time */
     HF_COL_TEXT,      /* struct hf_text */
     HF_COL_TIME,      /* double; NaN is null */
     HF_COL_REAL,      /* double; NaN is null */

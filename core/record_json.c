@@ -76,6 +76,22 @@ order_write(struct hf__buf *out, const void *record, const json_t *extra)
         hf__buf_adds(out, "null");
 }
 
+/* A time among the columns of `extra`: a number in the window as it is, numeric text as
+ * the number, anything else null. */
+static void
+time_write(struct hf__buf *out, const json_t *value)
+{
+    struct hf_text text = {NULL, 0};
+
+    if (json_is_string(value)) {
+        text = hf_text(json_string_value(value), json_string_length(value));
+        hf__json_real(out, hf__epoch_coerce(HF_TEXT, 0, 0, &text, NULL));
+    } else if (json_is_number(value) && hf__time_valid(json_number_value(value)))
+        hf__json_value(out, value);
+    else
+        hf__buf_adds(out, "null");
+}
+
 static void
 column_write(struct hf__buf *out, const struct hf__record_column *column,
              const void *record, const json_t *extra)
@@ -90,6 +106,9 @@ column_write(struct hf__buf *out, const struct hf__record_column *column,
             hf__json_value(out, value);
         else
             int_write(out, column->fallback);
+        break;
+    case HF_COL_EXTRA_TIME:
+        time_write(out, json_object_get(extra, column->name));
         break;
     case HF_COL_TEXT:
         text_write(out, member);

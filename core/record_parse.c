@@ -116,6 +116,7 @@ column_read(struct hf__parsed *parsed, const struct hf__record_column *column,
         break;
     case HF_COL_ORDER:
     case HF_COL_EXTRA:
+    case HF_COL_EXTRA_TIME:
         break;
     }
     return HF_OK;
@@ -151,7 +152,8 @@ extra_read(struct hf__parsed *parsed, const struct hf__record_column *columns,
     json_object_foreach(parsed->json, key, value) {
         const struct hf__record_column *column = hf__record_column_find(columns, key);
         int nested = (json_is_array(value) || json_is_object(value)) && !is_blob(value);
-        if (column && column->kind != HF_COL_EXTRA && column->kind != HF_COL_ORDER)
+        if (column && column->kind != HF_COL_EXTRA &&
+            column->kind != HF_COL_EXTRA_TIME && column->kind != HF_COL_ORDER)
             continue;
         if (column && column->kind == HF_COL_ORDER && order_is_own(parsed, value))
             continue;

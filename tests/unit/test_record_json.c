@@ -177,6 +177,30 @@ columns_in_order(void **state)
 }
 
 static void
+times_in_extra(void **state)
+{
+    static const struct { const char *cell, *expected; } cases[] = {
+        {"1785000000.5", "1785000000.5"}, {"1785000000", "1785000000"},
+        {"\"1.7e9\"", "1700000000.0"},    {"\"not-a-date\"", "null"},
+        {"8.4e252", "null"},              {"-1", "null"},
+        {"{\"$base64\":\"AA==\"}", "null"}, {"null", "null"}, {"0", "0"}};
+    struct hf_session s = HF_INIT(struct hf_session);
+    char extra[128], expected[128];
+
+    (void)state;
+    s.id = hf_str("s");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hf__buf out = {0};
+        snprintf(extra, sizeof extra, "{\"last_activity_at\":%s}", cases[i].cell);
+        snprintf(expected, sizeof expected, "\"last_activity_at\":%s,", cases[i].expected);
+        s.extra = hf_str(extra);
+        hf__session_json(&out, &s);
+        assert_non_null(strstr(out.ptr, expected));
+        hf__buf_free(&out);
+    }
+}
+
+static void
 broken_model_config_stays_text(void **state)
 {
     struct hf_session s = HF_INIT(struct hf_session);
@@ -352,7 +376,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents), cmocka_unit_test(calls),
-        cmocka_unit_test(columns_in_order),
+        cmocka_unit_test(columns_in_order), cmocka_unit_test(times_in_extra),
         cmocka_unit_test(broken_model_config_stays_text),
         cmocka_unit_test(states_and_places), cmocka_unit_test(tolerant_reading),
         cmocka_unit_test(writers_answer), cmocka_unit_test(lines),
