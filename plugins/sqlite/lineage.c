@@ -108,10 +108,12 @@ prepare(struct hf_sqlite_store *st, const char *tail, const struct hf_text *id,
 }
 
 int
-hf__kin_get(struct hf_sqlite_store *st, const struct hf_text *id, struct hf__kin *ret,
-            struct hf_error *err)
+hf__kin_get(struct hf_sqlite_store *st, const struct hf_text *id, struct hf__buf *hold,
+            struct hf__kin *ret, struct hf_error *err)
 {
+    struct hf_text *texts[] = {&ret->id, &ret->source, &ret->parent, &ret->end_reason};
     sqlite3_stmt *stmt;
+    size_t i, at = 0;
     int rc = prepare(st, "s.id = ?1", id, &stmt, err);
 
     if (rc != HF_OK)
@@ -119,22 +121,23 @@ hf__kin_get(struct hf_sqlite_store *st, const struct hf_text *id, struct hf__kin
     rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW) {
         hf__kin_row(stmt, ret);
-        return 1;
+        hf__buf_clear(hold);
+        for (i = 0; i < sizeof texts / sizeof *texts; i++)
+            hf__buf_add(hold, texts[i]->ptr ? texts[i]->ptr : "", texts[i]->len);
+        for (i = 0; i < sizeof texts / sizeof *texts && !hold->failed; i++) {
+            if (texts[i]->ptr)
+                texts[i]->ptr = hold->len ? hold->ptr + at : "";
+            at += texts[i]->len;
+        }
+        rc = hold->failed ? SQLITE_NOMEM : SQLITE_ROW;
     }
     hf_sqlite_done(stmt);
-    if (rc == SQLITE_DONE)
-        return 0;
-    return hf_sqlite_fail(st->db, rc, "look up a session", err);
-}
-
-void
-hf__kin_done(struct hf_sqlite_store *st)
-{
-    struct hf_text none = {0};
-    sqlite3_stmt *stmt;
-
-    if (prepare(st, "s.id = ?1", &none, &stmt, NULL) == HF_OK)
-        hf_sqlite_done(stmt);
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc == SQLITE_NOMEM)
+        return hf_error_set(err, HF_NO_MEMORY, st->path, "out of memory");
+    return rc == SQLITE_DONE ? 0
+                             : hf_sqlite_fail(st->db, rc, "look up a session", err);
 }
 
 static int
@@ -185,31 +188,34 @@ static int
 is_link(struct hf_sqlite_store *st, const struct hf_text *id, struct hf__buf *ret_parent,
         struct hf_error *err)
 {
-    struct hf__buf next = {0};
+    struct hf__buf next = {0}, hold = {0};
     struct hf__kin kin;
-    struct hf_text parent;
-    int rc = hf__kin_get(st, id, &kin, err);
+    struct hf_text parent, found;
+    int rc = hf__kin_get(st, id, &hold, &kin, err);
 
     hf__buf_clear(ret_parent);
+    if (rc > 0 && (!kin.parent.ptr || kin.marks))
+        rc = 0;
     if (rc <= 0)
-        return rc;
-    if (!kin.parent.ptr || kin.marks)
-        return 0;
+        goto out;
     hf__buf_add(ret_parent, kin.parent.ptr, kin.parent.len);
-    if (ret_parent->failed)
-        return hf_error_set(err, HF_NO_MEMORY, st->path, "out of memory");
+    if (ret_parent->failed) {
+        rc = hf_error_set(err, HF_NO_MEMORY, st->path, "out of memory");
+        goto out;
+    }
     parent = hf_text(ret_parent->ptr, ret_parent->len);
-    rc = hf__kin_get(st, &parent, &kin, err);
+    rc = hf__kin_get(st, &parent, &hold, &kin, err);
     if (rc > 0 && !hf__text_is(&kin.end_reason, "compression"))
         rc = 0;
-    if (rc > 0) {
+    if (rc > 0)
         rc = continuation(st, &parent, kin.ended, &next, err);
-        if (rc > 0) {
-            struct hf_text found = hf_text(next.ptr, next.len);
-            rc = same(&found, id);
-        }
+    if (rc > 0) {
+        found = hf_text(next.ptr, next.len);
+        rc = same(&found, id);
     }
+out:
     hf__buf_free(&next);
+    hf__buf_free(&hold);
     return rc;
 }
 
@@ -269,30 +275,32 @@ hf__kin_is_entry(struct hf_sqlite_store *st, const struct hf__kin *row,
                  struct hf_error *err)
 {
     struct hf__kin parent;
-    struct hf__buf next = {0};
+    struct hf__buf next = {0}, hold = {0};
     int rc;
 
     if (row->marks & HF__MARK_DELEGATE)
         return 0;
-    if (!row->parent.ptr || row->parent.len == 0 || row->marks)
+    if (!row->parent.ptr || row->parent.len == 0 || row->marks ||
+        same(&row->parent, &row->id))
         return 1;
-    rc = hf__kin_get(st, &row->parent, &parent, err);
-    if (rc <= 0)
-        return rc < 0 ? rc : 1; /* its parent is gone: a root now */
-    if (!born_after(row->started, parent.ended))
-        return 0;
-    if (hf__text_is(&parent.end_reason, "branched") ||
-        hf__text_is(&parent.end_reason, "session_reset"))
-        return 1;
-    if (!hf__text_is(&parent.end_reason, "compression"))
-        return 0;
-    rc = continuation(st, &row->parent, parent.ended, &next, err);
-    if (rc > 0) {
-        struct hf_text found = hf_text(next.ptr, next.len);
-        /* A second continuation of one parent is a conversation of its own. */
-        rc = same(&found, &row->id) ? in_cycle(st, &row->id, err) : 1;
+    rc = hf__kin_get(st, &row->parent, &hold, &parent, err);
+    if (rc == 0) {
+        rc = 1; /* its parent is gone: a root now */
+    } else if (rc > 0 && !born_after(row->started, parent.ended)) {
+        rc = 0;
+    } else if (rc > 0 && hf__text_is(&parent.end_reason, "compression")) {
+        rc = continuation(st, &row->parent, parent.ended, &next, err);
+        if (rc > 0) {
+            struct hf_text found = hf_text(next.ptr, next.len);
+            /* A second continuation of one parent is a conversation of its own. */
+            rc = same(&found, &row->id) ? in_cycle(st, &row->id, err) : 1;
+        }
+    } else if (rc > 0) {
+        rc = hf__text_is(&parent.end_reason, "branched") ||
+             hf__text_is(&parent.end_reason, "session_reset");
     }
     hf__buf_free(&next);
+    hf__buf_free(&hold);
     return rc;
 }
 
@@ -300,7 +308,7 @@ int
 hf__kin_tip(struct hf_sqlite_store *st, const struct hf__kin *root,
             struct hf__buf *ret_id, struct hf_error *err)
 {
-    struct hf__buf next = {0};
+    struct hf__buf next = {0}, hold = {0};
     struct hf__kin kin = *root;
     int rc = HF_OK, i;
 
@@ -319,10 +327,11 @@ hf__kin_tip(struct hf_sqlite_store *st, const struct hf__kin *root,
             break;
         }
         cur = hf_text(ret_id->ptr, ret_id->len);
-        rc = hf__kin_get(st, &cur, &kin, err);
+        rc = hf__kin_get(st, &cur, &hold, &kin, err);
         if (rc <= 0)
             break;
     }
     hf__buf_free(&next);
+    hf__buf_free(&hold);
     return rc < 0 ? rc : HF_OK;
 }

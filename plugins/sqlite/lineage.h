@@ -20,10 +20,10 @@ void hf__kin_select(struct hf__buf *out, const struct hf_sqlite_store *st);
 /* A stored time by SPEC 7's rules; NaN: none. */
 double hf__kin_time(sqlite3_stmt *stmt, int col);
 void hf__kin_row(sqlite3_stmt *stmt, struct hf__kin *ret);
-/* The session of exactly this id: 1 found, 0 none, else an error.  *RET lives until the
- * next call of this function on the same store. */
-int hf__kin_get(struct hf_sqlite_store *st, const struct hf_text *id, struct hf__kin *ret,
-                struct hf_error *err);
+/* The session of exactly this id: 1 found, 0 none, else an error.  Its texts are kept in
+ * HOLD, which is cleared first and must not hold ID. */
+int hf__kin_get(struct hf_sqlite_store *st, const struct hf_text *id,
+                struct hf__buf *hold, struct hf__kin *ret, struct hf_error *err);
 /* Whether ROW stands in a list by itself (1), or is a delegate or a later link of a
  * chain (0); negative on an error. */
 int hf__kin_is_entry(struct hf_sqlite_store *st, const struct hf__kin *row,
@@ -34,8 +34,5 @@ int hf__kin_tip(struct hf_sqlite_store *st, const struct hf__kin *root,
 /* The root of the chain that ID belongs to (ID itself when it is no later link). */
 int hf__kin_root(struct hf_sqlite_store *st, const struct hf_text *id,
                  struct hf__buf *ret_id, struct hf_error *err);
-
-/* Resets what hf__kin_get() left open. */
-void hf__kin_done(struct hf_sqlite_store *st);
 
 #endif

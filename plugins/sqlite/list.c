@@ -24,7 +24,7 @@ struct listing {
     void *ctx;
     struct hf_error *err;
     uint64_t emitted;
-    struct hf__buf tip, scratch, preview, head;
+    struct hf__buf tip, hold, scratch, preview, head;
     sqlite3_blob *blob; /* on messages.content, moved from row to row */
 };
 
@@ -300,7 +300,7 @@ entry_resolve(struct listing *l, const struct hf__kin *root, double *ret_recent)
         return no_memory(l);
     id = hf_text(l->tip.ptr, l->tip.len);
     if (id.len != root->id.len || memcmp(id.ptr, root->id.ptr, id.len) != 0) {
-        rc = hf__kin_get(l->st, &id, &tip, l->err);
+        rc = hf__kin_get(l->st, &id, &l->hold, &tip, l->err);
         if (rc <= 0)
             return rc;
     }
@@ -526,11 +526,11 @@ hf__op_session_list(void *store, const struct hf_session_query *query,
     if (rc == HF_OK)
         rc = q.order == HF_BY_RECENT ? by_recent(&l) : by_started(&l);
     sqlite3_blob_close(l.blob);
-    hf__kin_done(st);
     if (begun)
         hf_sqlite_rollback(st->db);
     pthread_mutex_unlock(&st->lock);
     hf__buf_free(&l.tip);
+    hf__buf_free(&l.hold);
     hf__buf_free(&l.scratch);
     hf__buf_free(&l.preview);
     hf__buf_free(&l.head);
