@@ -113,6 +113,36 @@ class F25(hftest.TestCase):
         hits = d.call("search", query={"text": "needle", "since": 1.6e9})["hits"]
         self.assertEqual(len(hits), 21)
 
+    def test_commands(self):
+        def run(*args):
+            result = hftest.holdfast(*args, home=self.home)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+
+        table = run("sessions", "list", "--all", "--limit", "100")
+        document = hftest.holdfast_json("sessions", "list", "--all", "--limit", "100",
+                                        home=self.home)
+        rows = {row["id"]: row for row in document["sessions"]}
+        self.assertEqual(len(rows), 20 + len(VALUES))
+        for i, (_, expected) in enumerate(VALUES):
+            self.assertTime(rows[f"bad{i:02}"]["started_at"], expected)
+            line, = [x for x in table.splitlines() if f"bad{i:02}" in x]
+            if expected is None:
+                self.assertIn("?", line)
+        for i in range(20):
+            self.assertIn(f"healthy{i:02}", table)
+        for i in range(len(VALUES)):
+            self.assertIn(f"needle bad {i}", run("sessions", "show", f"bad{i:02}"))
+        stats = hftest.holdfast_json("sessions", "stats", home=self.home)
+        self.assertEqual((stats["sessions"], stats["messages"]), (31, 31))
+        hits = hftest.holdfast_json("sessions", "search", "needle", "--limit", "100",
+                                    home=self.home)["hits"]
+        self.assertEqual(len(hits), 31)
+        run("sessions", "stats")
+        run("sessions", "search", "needle", "--limit", "100")
+        lines = run("sessions", "export").rstrip("\n").split("\n")
+        self.assertEqual(len([json.loads(line) for line in lines]), 31)
+
     def test_append(self):
         d = self.opened()
         for i, (value, _) in enumerate(VALUES + [(math.nan, None)]):

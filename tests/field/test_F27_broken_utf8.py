@@ -77,6 +77,21 @@ class F27(hftest.TestCase):
         self.assertEqual(self.bytes_of(self.home), self.before)
         self.assertNotIn(b"\xff", json.dumps(line).encode())
 
+    def test_commands(self):
+        for args in (("list",), ("show", "s"), ("search", "needle"), ("stats",)):
+            result = hftest.holdfast("--json", "sessions", *args, home=self.home, text=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            document = json.loads(result.stdout.decode("utf-8"))  # strict
+            if args[0] == "list":
+                self.assertEqual(document["sessions"][0]["title"], "half " + MARK)
+            if args[0] == "show":
+                self.assertEqual([m["content"] for m in document["messages"][1:-1]],
+                                 [shown for _, shown in BROKEN])
+            plain = hftest.holdfast("sessions", *args, home=self.home, text=False)
+            self.assertEqual(plain.returncode, 0, plain.stderr)
+            plain.stdout.decode("utf-8")
+        self.assertEqual(self.bytes_of(self.home), self.before)
+
     def test_copy_to_another_store(self):
         """An embedder copies a session through the interface: the bytes survive."""
         d = self.opened()

@@ -68,6 +68,20 @@ class F28(hftest.TestCase):
         hits = d.call("search", store="other", query={"text": "needle"})["hits"]
         self.assertEqual(len(hits), 2)
 
+    def test_commands(self):
+        shown = hftest.holdfast_json("sessions", "show", "raw", home=self.home)
+        self.assertEqual([m["content"] for m in shown["messages"]],
+                         [[{"type": "text", "text": "needle one"}], "head\0needle two", "\0",
+                          "", None, None])
+        row, = hftest.holdfast_json("sessions", "list", home=self.home)["sessions"]
+        self.assertEqual(row["preview"], "needle one")
+        hits = hftest.holdfast_json("sessions", "search", "needle", home=self.home)["hits"]
+        self.assertEqual(len(hits), 2)
+        for args in (("list",), ("show", "raw"), ("search", "needle"), ("export",)):
+            result = hftest.holdfast("sessions", *args, home=self.home)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("\0", result.stdout)
+
     def test_append(self):
         d = self.opened()
         d.call("create", session={"id": "api", "source": "cli"})
