@@ -58,7 +58,7 @@ content_print(struct hf__buf *out, const struct hf_text *content, const char *in
     json_t *root = NULL;
     size_t i;
 
-    if (!content->ptr)
+    if (!content->ptr || !content->len)
         return;
     if (content->len > MARK_LEN && memcmp(content->ptr, MARK, MARK_LEN) == 0)
         root = hf__json_parse(content->ptr + MARK_LEN,

@@ -74,7 +74,7 @@ class Documents(hftest.TestCase):
         self.assertEqual(ids("--all"), ["beta", "gamma", "alpha"])
         self.assertEqual(ids("--since", str(T + 50)), ["beta"])
         self.assertEqual(ids("--until", str(T + 50)), ["alpha"])
-        self.assertEqual(ids("--since", "2026-08-01", "--until", "2026-08-03"),
+        self.assertEqual(ids("--since", "2026-07-31", "--until", "2026-08-03"),
                          ["beta", "alpha"])
         self.assertEqual(ids("--sort", "recent"), ["beta", "alpha"])
 

@@ -220,7 +220,11 @@ class GatewayTest(hftest.TestCase):
         self.assertEqual(hftest.sha256(self.home.db), before)
 
     def test_usage_and_configuration_errors(self):
-        self.assertEqual(self.gateway("--threads", "0").end(), 2)
+        for words in (["--threads", "0"], ["--threads", "4x"], ["--threads", "65"],
+                      ["--grace", "-1"], ["--grace", "nan"], ["--log", "xml"], ["more"],
+                      ["--unknown"]):
+            with self.subTest(words):
+                self.assertEqual(self.gateway(*words).end(), 2)
         self.home.config("database:\n  journal_mode: weird\n")
         gateway = self.gateway()
         self.assertEqual(gateway.end(), 2)
