@@ -48,6 +48,16 @@ usage(FILE *to)
                 "Reads events as JSON lines; see examples/gateway/README.md.\n");
 }
 
+/* A number from LOW to HIGH; anything else is -1. */
+static double
+number_read(const char *text, double low, double high)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    return end != text && !*end && value >= low && value <= high ? value : -1;
+}
+
 static int
 options_read(struct gateway *gw, int argc, char **argv)
 {
@@ -71,15 +81,17 @@ options_read(struct gateway *gw, int argc, char **argv)
             gw->profile = optarg;
             break;
         case 't':
-            gw->threads = atoi(optarg);
+            gw->threads = (int)number_read(optarg, 1, MAX_THREADS);
             break;
         case 'r':
             gw->read_only_first = 1;
             break;
         case 'g':
-            gw->grace = atof(optarg);
+            gw->grace = number_read(optarg, 0, 86400);
             break;
         case 'l':
+            if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+                return -1;
             gw->log_style = strcmp(optarg, "json") == 0 ? LOG_JSON : LOG_TEXT;
             break;
         case 'h':
@@ -89,7 +101,7 @@ options_read(struct gateway *gw, int argc, char **argv)
             return -1;
         }
     }
-    return optind == argc && gw->threads >= 1 && gw->threads <= MAX_THREADS ? 0 : -1;
+    return optind == argc && gw->threads > 0 && gw->grace >= 0 ? 0 : -1;
 }
 
 /* Before any thread exists, so that each inherits the mask. */
