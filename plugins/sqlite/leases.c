@@ -130,7 +130,7 @@ acquire(struct hf_sqlite_store *st, struct lease_call *call, const struct hf_tex
         call->outcome = hf_error_set(
             &call->why, HF_BUSY, st->path,
             "lease %.*s is held by %.*s for another %lld s at most",
-            (int)(call->name->len < 200 ? call->name->len : 200), call->name->ptr,
+            HF__ID_ARGS(call->name),
             (int)(lease->holder_len < 200 ? lease->holder_len : 200), lease->holder,
             (long long)left + 1);
         return rc;
@@ -170,7 +170,7 @@ lease_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
         call->outcome = hf_error_set(
             &call->why, HF_STALE_LEASE, st->path,
             "lease %.*s is no longer yours: its generation is %llu, not %llu",
-            (int)(call->name->len < 200 ? call->name->len : 200), call->name->ptr,
+            HF__ID_ARGS(call->name),
             (unsigned long long)lease.generation, (unsigned long long)call->generation);
     } else if (call->verb == RENEW) {
         rc = record_write(st, &key, lease.holder, lease.holder_len, lease.generation,

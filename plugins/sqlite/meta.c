@@ -12,7 +12,7 @@ hf__op_meta_get(void *store, const struct hf_text *key,
 
     if (!st->db || !st->shape.has_meta)
         return hf_error_set(err, HF_NOT_FOUND, st->path, "there is no key %.*s",
-                            (int)(key->len < 200 ? key->len : 200), key->ptr);
+                            HF__ID_ARGS(key));
     pthread_mutex_lock(&st->lock);
     rc = hf__sql_prepare(st, "SELECT value FROM state_meta WHERE key = ?1", &stmt, err);
     if (rc < 0)
@@ -24,7 +24,7 @@ hf__op_meta_get(void *store, const struct hf_text *key,
         rc = emit(ctx, &value);
     } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
         rc = hf_error_set(err, HF_NOT_FOUND, st->path, "there is no key %.*s",
-                          (int)(key->len < 200 ? key->len : 200), key->ptr);
+                          HF__ID_ARGS(key));
     } else {
         rc = hf__sql_fail(st, rc, "reading state_meta", err);
     }

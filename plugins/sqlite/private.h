@@ -231,7 +231,14 @@ double hf__time_column(sqlite3_stmt *stmt, int col, uint32_t *ret_bad);
 void hf__newest_sql(struct hf__buf *out, const char *alias);
 void hf__bind_text(sqlite3_stmt *stmt, int index, const struct hf_text *text);
 
-/* ---- sessions.c: put, get, update, delete ---- */
+/* ---- put.c, sessions.c, delete.c: put; get, update; delete ---- */
+
+/* Two arguments for "%.*s" in a message: an id or title, cut where it gets too long. */
+#define HF__ID_ARGS(id) \
+    (int)((id)->len < 200 ? (id)->len : 200), (id)->ptr ? (id)->ptr : ""
+/* HF_OK when no other session than ID has TITLE, else HF_EXISTS naming that session. */
+int hf__title_free(struct hf_sqlite_store *st, const struct hf_text *id,
+                   const struct hf_text *title, struct hf_error *err);
 
 int hf__op_session_put(void *store, const struct hf_session *session, uint32_t mode,
                        struct hf_error *err);
@@ -253,7 +260,7 @@ int hf__fields_apply(struct hf_sqlite_store *st, const struct hf_text *id,
 int hf__op_session_list(void *store, const struct hf_session_query *query,
                         hf_session_fn *emit, void *ctx, struct hf_error *err);
 
-/* ---- messages.c, transcript.c: append; read; rewind, restore, compact ---- */
+/* ---- messages.c, read.c, transcript.c: append; read; rewind, restore, compact ---- */
 
 int hf__op_message_append(void *store, const struct hf_append *what,
                           struct hf_appended *ret, struct hf_error *err);

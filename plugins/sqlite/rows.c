@@ -114,7 +114,7 @@ bad_time_log(struct hf_sqlite_store *st, const struct hf_text *id, const char *c
     st->host->log(st->host->ctx, HF_LOG_WARNING, "bad_time", st->path,
                   "session %.*s: %s holds something that is no time; it is shown as "
                   "unknown",
-                  (int)(id->len < 200 ? id->len : 200), id->ptr, column);
+                  HF__ID_ARGS(id), column);
 }
 
 /* ---- the columns that no typed member stands for ---- */

@@ -160,7 +160,7 @@ hf__session_exists(struct hf_sqlite_store *st, const struct hf_text *id,
         rc = HF_OK;
     else if (rc == SQLITE_DONE)
         rc = hf_error_set(err, HF_NOT_FOUND, st->path, "there is no session %.*s",
-                          (int)(id->len < 200 ? id->len : 200), id->ptr ? id->ptr : "");
+                          HF__ID_ARGS(id));
     else
         rc = hf__sql_fail(st, rc, "looking for the session", err);
     hf_sqlite_done(stmt);
