@@ -10,6 +10,10 @@
 
 #include "util/utf8.h"
 
+/* Names are looked for one by one; so many stand in no real file. */
+#define MAX_BACKENDS 256
+#define MAX_OPTIONS 2000
+
 struct reading {
     const char *file;
     const struct hf_host *host;
@@ -286,6 +290,8 @@ backend_option(struct reading *r, const char *backend, const struct hf__yaml_nod
         return fail(r, at, "backends.%s: a key must be a name", backend);
     if (strcmp(name, "<<") == 0)
         return merge_key(r, at, "backends");
+    if (r->out->n_backends == MAX_OPTIONS)
+        return fail(r, at, "backends: more than %d options", MAX_OPTIONS);
     hf__buf_addf(&key, "backends.%s.%s", backend, name);
     if (key.failed)
         return no_memory(r);
@@ -324,6 +330,8 @@ backends_section(struct reading *r, const struct hf__yaml_node *map)
     size_t i, k;
     int rc = HF_OK;
 
+    if (map->n > 2 * MAX_BACKENDS)
+        return fail(r, map, "backends: more than %d backends", MAX_BACKENDS);
     for (i = 0; i + 1 < map->n && rc == HF_OK; i += 2) {
         const struct hf__yaml_node *options = hf__yaml_real(map->items[i + 1]);
         const char *name = hf__yaml_key(map->items[i]), *other;

@@ -2,8 +2,7 @@
  * the only user of <yaml.h>.
  *
  * libyaml's events are taken rather than its documents: an alias stays one node here,
- * so that a bomb of aliases costs nothing until it is refused, and its list of anchors
- * is searched once per anchor at most. */
+ * so that a bomb of aliases costs nothing until it is refused. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #define MAX_DEPTH 64
 #define MAX_WEIGHT 1000000u
 #define MAX_ANCHORS 1000
+#define MAX_ALIASES 10000
 
 struct anchor {
     char *name;
@@ -30,7 +30,7 @@ struct build {
     int depth;
     int documents;
     struct anchor anchors[MAX_ANCHORS];
-    size_t n_anchors;
+    size_t n_anchors, n_aliases;
     struct hf_error *err;
 };
 
@@ -127,6 +127,9 @@ on_alias(struct build *b, const yaml_event_t *event)
     size_t i;
     int k;
 
+    if (++b->n_aliases > MAX_ALIASES)
+        return fail_at(b, &event->start_mark,
+                       "too many aliases: at most 10000 are allowed");
     for (i = 0; i < b->n_anchors && !target; i++)
         if (strcmp(b->anchors[i].name, name) == 0)
             target = b->anchors[i].node;

@@ -604,8 +604,19 @@ f37_bombs(void **state)
     while (len < (1u << 20) - 40)
         len += (size_t)snprintf(big + len, 40, ",*a,z");
     len += (size_t)snprintf(big + len, 40, "]\n");
-    assert_int_equal(load_bytes(big, len, &config), HF_OK);
-    hf__config_unref(&config);
+    assert_int_equal(load_bytes(big, len, &config), HF_CONFIG);
+    assert_non_null(strstr(err.message, "too many aliases"));
+    /* what is looked for one by one */
+    len = (size_t)snprintf(big, 40, "backends:\n");
+    for (i = 0; len < (1u << 20) - 40; i++)
+        len += (size_t)snprintf(big + len, 40, "  x%zu: {}\n", i);
+    assert_int_equal(load_bytes(big, len, &config), HF_CONFIG);
+    assert_non_null(strstr(err.message, "more than 256 backends"));
+    len = (size_t)snprintf(big, 40, "backends:\n  x:\n");
+    for (i = 0; len < (1u << 20) - 40; i++)
+        len += (size_t)snprintf(big + len, 40, "    k%zu: 1\n", i);
+    assert_int_equal(load_bytes(big, len, &config), HF_CONFIG);
+    assert_non_null(strstr(err.message, "more than 2000 options"));
     free(big);
 }
 
