@@ -90,8 +90,8 @@ f02_nine_p(void **state)
     static const char *const rows[] = {
         "61 40 0:70 / /srv/agent rw - 9p none rw,trans=fd,rfdno=9,wfdno=9,aname=/",
         "62 40 0:71 / /srv/agent rw - 9p D:\\134 rw,aname=drvfs;path=D:\\134,trans=fd",
-        "61 40 0:70 / /srv/agent rw - 9p2000.L none "
-        "rw,trans=fd,rfdno=9,wfdno=9,aname=/",
+        ("61 40 0:70 / /srv/agent rw - 9p2000.L none "
+         "rw,trans=fd,rfdno=9,wfdno=9,aname=/"),
         "61 40 0:70 / /srv/agent rw - 9p2000 none rw",
         "61 40 0:70 / /srv/agent rw - 9p2000.u none rw",
         "61 40 0:70 / /srv/agent rw - drvfs D: rw",
