@@ -290,16 +290,66 @@ a_host_table_outlives_its_runtime(void **state)
     assert_int_equal(said, 1);
 }
 
+static int
+count_entry(void *ctx, const char *key, const char *value, const char *source)
+{
+    (void)key;
+    (void)source;
+    *(int *)ctx += value != NULL;
+    return 0;
+}
+
+static void *
+ask_often(void *rt)
+{
+    struct hf_error own;
+    int i, n;
+
+    for (i = 0; i < 100; i++) {
+        n = 0;
+        if (hf_runtime_config(rt, i % 2 ? "beta" : NULL, count_entry, &n, &own) ||
+            n < 18)
+            return rt;
+    }
+    return NULL;
+}
+
+static void
+any_thread_beside_a_reload(void **state)
+{
+    struct hf_runtime *rt = runtime(dir, "alpha");
+    pthread_t threads[3];
+    void *bad;
+    int i;
+
+    (void)state;
+    scratch_text(scratch_path(dir, "config.yaml"), "database: {patience_ms: 5}\n");
+    for (i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, rt), 0);
+    for (i = 0; i < 50; i++)
+        assert_int_equal(hf_runtime_reload(rt, &err), HF_OK);
+    for (i = 0; i < 3; i++) {
+        pthread_join(threads[i], &bad);
+        assert_null(bad);
+    }
+    hf_runtime_free(&rt);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(starts_from_nothing), T(refuses_a_bad_configuration),
-        T(an_older_embedder),   T(f35_later_changes_change_nothing),
-        T(f35_profiles),        T(no_profiles_folder),
-        T(f37_reload),          T(a_host_table_outlives_its_runtime),
+        T(starts_from_nothing),
+        T(refuses_a_bad_configuration),
+        T(an_older_embedder),
+        T(f35_later_changes_change_nothing),
+        T(f35_profiles),
+        T(no_profiles_folder),
+        T(f37_reload),
+        T(a_host_table_outlives_its_runtime),
+        T(any_thread_beside_a_reload),
     };
 
     return cmocka_run_group_tests_name("runtime", tests, NULL, NULL);
