@@ -70,7 +70,9 @@ struct hf_host {
 /* Frozen, as they travel in arrays: these two never gain a member. */
 struct hf_option { const char *key, *type, *fallback, *help; };
 struct hf_setting { const char *key, *value; };
-/* An option's type: "int:LOW..HIGH", "enum:a|b", "string", "path", "bool". */
+/* An option's type: "int:LOW..HIGH", "enum:a|b", "string", "path", "bool".  A value
+ * arrives in one spelling: decimal digits, the choice as the table has it, an absolute
+ * path, "true" or "false"; "" for an option without default that is not set. */
 
 enum hf_threads {
     HF_THREADS_SERIAL = 0,    /* one call at a time per process (the core locks) */
