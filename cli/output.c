@@ -107,34 +107,50 @@ check_target(struct cli *cli, const char *path, int force, int *ret_in_place)
     return EXIT_GO_ON;
 }
 
-/* Makes a new file beside PATH. */
+/* A new name beside PATH, in o->temp. */
+static int
+name_temp(struct output *o)
+{
+    const char *slash = strrchr(o->path, '/');
+    int dir = slash ? (int)(slash - o->path) + 1 : 0;
+    struct hf__buf name = {0};
+    char hex[17];
+
+    hf__random_hex(hex, 8);
+    /* The base is cut, so that the longer name is no problem where its own is none. */
+    hf__buf_addf(&name, "%.*s.%.100s.%s.tmp", dir, o->path, o->path + dir, hex);
+    free(o->temp);
+    o->temp = hf__buf_take(&name);
+    if (!o->temp)
+        errno = ENOMEM;
+    return o->temp ? 0 : -1;
+}
+
+/* Makes a new file in PATH's folder: one without a name where the file system has such,
+ * so that nothing is left of it even by a SIGKILL. */
 static int
 open_temp(struct output *o)
 {
     const char *slash = strrchr(o->path, '/');
-    int dir = slash ? (int)(slash - o->path) + 1 : 0, tries;
-    const char *base = o->path + dir;
-    char hex[17];
+    char *dir = slash ? strndup(o->path, (size_t)(slash - o->path) + 1) : strdup(".");
 
-    for (tries = 0; tries < 10; tries++) {
-        struct hf__buf name = {0};
-        hf__random_hex(hex, 8);
-        /* The base is cut, so that the longer name is no problem where its own is none. */
-        hf__buf_addf(&name, "%.*s.%.100s.%s.tmp", dir, o->path, base, hex);
-        o->temp = hf__buf_take(&name);
-        if (!o->temp) {
-            errno = ENOMEM;
-            return -1;
-        }
-        o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (o->fd >= 0)
-            return 0;
+    /* It gets its name through /proc, which a bare chroot lacks. */
+    if (dir && access("/proc/self/fd", X_OK) == 0)
+        o->fd = open(dir, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    free(dir);
+    if (o->fd >= 0) {
+        o->nameless = 1;
+        return 0;
+    }
+    if (name_temp(o) != 0)
+        return -1;
+    o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (o->fd < 0) {
         free(o->temp);
         o->temp = NULL;
-        if (errno != EEXIST)
-            return -1;
+        return -1;
     }
-    return -1;
+    return 0;
 }
 
 int
@@ -207,11 +223,25 @@ output_write(void *ctx, const char *bytes, size_t len)
     return o->buf.len >= BLOCK || o->buf.failed ? drain(o) : 0;
 }
 
+/* Gives a nameless file the name PATH, which must be free. */
+static int
+link_nameless(const struct output *o, const char *path)
+{
+    char self[64];
+
+    snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 /* Gives the temporary file its name.  Without --force a file that came into being
  * meanwhile is not replaced. */
 static int
 publish(struct output *o)
 {
+    if (o->nameless && !o->force)
+        return link_nameless(o, o->path);
+    if (o->nameless && (name_temp(o) != 0 || link_nameless(o, o->temp) != 0))
+        return -1;
     if (o->force)
         return rename(o->temp, o->path);
     if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) == 0)
@@ -251,13 +281,8 @@ output_commit(struct output *o)
         print_no_memory();
         return EXIT_PROBLEM;
     }
-    if (rc == 0 && o->temp && fsync(o->fd) != 0)
-        o->failed = errno;
-    if (o->fd >= 0 && close(o->fd) != 0 && !o->failed)
-        o->failed = errno;
-    o->fd = -1;
-    if (!o->failed && o->temp) {
-        if (publish(o) != 0)
+    if (!o->failed && (o->temp || o->nameless)) {
+        if (fsync(o->fd) != 0 || publish(o) != 0)
             o->failed = errno;
         else {
             sync_folder(o->path);
@@ -265,6 +290,9 @@ output_commit(struct output *o)
             o->temp = NULL;
         }
     }
+    if (o->fd >= 0 && close(o->fd) != 0 && !o->failed)
+        o->failed = errno;
+    o->fd = -1;
     if (o->failed == EEXIST)
         return print_fail(o->cli, HF_EXISTS, o->path,
                           "%s came into being meanwhile; --force replaces it", o->path);

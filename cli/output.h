@@ -7,8 +7,9 @@
 struct output {
     const struct cli *cli;
     const char *path;  /* as named; NULL: standard output */
-    char *temp;        /* where it is written until it is complete; NULL: in place */
+    char *temp;        /* where it is written until it is complete, if it has a name */
     int fd;
+    int nameless;      /* a file without a name until then */
     int force;
     int failed;        /* errno of the first failed write */
     struct hf__buf buf;

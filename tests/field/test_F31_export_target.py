@@ -137,6 +137,20 @@ class F31(hftest.TestCase):
         self.assertEqual(process.wait(), 1)
         self.assertIn("closed", errors)
 
+    def test_killed(self):
+        """Nothing is left of an export that was killed."""
+        hftest.require_tool("strace")
+        hftest.require_plain()
+        self.before = look(self.home.dir)
+        process = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync",
+             "-e", "inject=fsync:signal=SIGKILL",
+             os.path.join(hftest.BIN, "holdfast"), "--home", self.home.path, "sessions",
+             "export", "-o", self.out], env=hftest.environment(),
+            stderr=subprocess.DEVNULL)
+        self.assertNotEqual(process.wait(), 0)
+        self.unchanged()
+
     def test_filters(self):
         hftest.holdfast("sessions", "new", "--id", "t", "--source", "telegram",
                         home=self.home)
