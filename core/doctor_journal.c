@@ -62,6 +62,24 @@ held_by_foreigner(const struct hf__doctor *d)
 }
 
 static void
+vulnerable(struct hf__doctor *d, const char *size)
+{
+    struct hf__buf remedy = {0};
+
+    hf__buf_adds(&remedy, "it is open in ");
+    hf__holders_text(&remedy, &d->files.holders);
+    hf__buf_adds(&remedy, ", and with this SQLite the checkpoints of other programs can "
+                          "lose commits: give them SQLite 3.51.3, 3.50.7 or 3.44.6");
+    if (remedy.failed)
+        d->no_memory = 1;
+    else
+        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_WARNING, 0, "wal_vulnerable_sqlite",
+                       d->files.path[0], remedy.ptr,
+                       "state.db: WAL journal mode (%s)", size);
+    hf__buf_free(&remedy);
+}
+
+static void
 wal_row(struct hf__doctor *d, const char *size)
 {
     const char *mode = hf__config_get(d->config, "database.journal_mode");
@@ -79,12 +97,8 @@ wal_row(struct hf__doctor *d, const char *size)
             "state.db is in WAL mode on a cross-VM filesystem (%s, %s)",
             family(d->mount.fs_type), size);
     else if (d->vulnerable && held_by_foreigner(d))
-        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_WARNING, 0, "wal_vulnerable_sqlite",
-                       path,
-                       "another program has the file open, and with this SQLite its "
-                       "checkpoints can lose commits: give it SQLite 3.51.3, 3.50.7 or "
-                       "3.44.6",
-                       "state.db: WAL journal mode (%s)", size);
+        /* Without such a program it is information, in the row about SQLite. */
+        vulnerable(d, size);
     else
         hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_INFO, 0, "wal", path, NULL,
                        "state.db: WAL journal mode (%s)", size);

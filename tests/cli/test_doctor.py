@@ -65,6 +65,21 @@ class Doctor(hftest.TestCase):
         self.assertRegex(text, r"\n\d+ ok, \d+ for information, 0 warnings, 0 failures\n\Z")
         self.assertRegex(text, r"SQLite 3\.\d+\.\d+")
 
+    def test_foreign_program_with_a_vulnerable_sqlite(self):
+        self.store()
+        con = sqlite3.connect(self.home.db)
+        con.execute("SELECT count(*) FROM messages").fetchall()
+        rows = self.doctor(expect=None)
+        if "sqlite_wal_reset" not in [row["code"] for row in rows]:
+            self.skipTest("this SQLite does not have the WAL-reset bug")
+        row = self.row(rows, "wal_vulnerable_sqlite")
+        self.assertEqual(row["severity"], "warning")
+        self.assertIn(f"pid {os.getpid()} (", row["remedy"])
+        con.close()
+        # A process that keeps Holdfast's rules is no such program.
+        self.opened()
+        self.row(self.doctor(), "wal")
+
     def test_rollback_row(self):
         self.store("delete")
         row = self.row(self.doctor(), "rollback")
