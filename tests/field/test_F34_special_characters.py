@@ -59,7 +59,8 @@ class F34(hftest.TestCase):
                     answer = driver.try_call("open")
                 self.assertFalse(answer["ok"], str(answer)[:200])
                 self.assertRegex(answer["code"], "^HF_(TOO_BIG|CONFIG|INVALID|IO)$")
-                self.assertRegex(answer["message"], "long|bytes")
+                if length < 4096:  # beyond, the system refuses the name itself
+                    self.assertRegex(answer["message"], "bytes: SQLite takes at most")
                 driver.close()
                 result = hftest.holdfast("sessions", "new", home=path)
                 self.assertIn(result.returncode, (1, 2, 3))
