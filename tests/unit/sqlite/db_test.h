@@ -27,7 +27,7 @@ static char test_dir[200];
 static char test_log[65536]; /* "LEVEL event: text" lines */
 static struct hf_mount test_mount;
 
-static inline void
+__attribute__((format(printf, 5, 6))) static inline void
 test_log_fn(void *ctx, int32_t level, const char *event, const char *path, const char *fmt,
             ...)
 {

@@ -25,7 +25,7 @@ struct fixture {
     char log[8192];
 };
 
-static inline void
+__attribute__((format(printf, 5, 6))) static inline void
 fixture_log(void *ctx, int32_t level, const char *event, const char *path,
             const char *fmt, ...)
 {
