@@ -305,6 +305,8 @@ search_locked(struct hf__searching *s, hf_hit_fn *emit, void *ctx,
     /* Before BEGIN: its temporary table must outlive the transaction. */
     if (usable && words_only(s))
         unspaced = hf__fts_unspaced(s);
+    if (unspaced < 0 && !index_failed(-unspaced))
+        return hf_sqlite_fail(st->db, -unspaced, "look into the search index", s->err);
     rc = hf_sqlite_exec(st->db, "BEGIN", s->err);
     if (rc != HF_OK)
         return rc;

@@ -3,6 +3,7 @@ what a list, a search and an export of them have to give (SPEC 11)."""
 
 import hashlib
 import json
+import os
 
 import hftest
 
@@ -65,3 +66,33 @@ def digest(rows):
         role, content, calls = (b"" if cell is None else cell for cell in row)
         total.update(role + b"\x1f" + content + b"\x1f" + calls + b"\x1e")
     return total.hexdigest()
+
+
+class Case(hftest.TestCase):
+    """A test over all of the files."""
+
+    def each_file(self, check):
+        """check(file, its answers) with each file as the home's store; afterwards it must
+        have the same bytes and nothing beside it."""
+        for file in FILES:
+            with self.subTest(file=file):
+                path = hftest.copy_shared(file, self.home)
+                before = hftest.sha256(path)
+                check(file, answers(file))
+                self.assertEqual(hftest.sha256(path), before, "the file was changed")
+                self.assertEqual(os.listdir(self.home.path), ["state.db"])
+
+    def reading(self):
+        """A driver for one block, with the store open read-only."""
+        driver = hftest.Driver()
+        driver.call("runtime", home=self.home.path)
+        driver.call("open", read_only=True)
+        return driver
+
+    def assertDigest(self, rows, session, expected):
+        """ROWS are (timestamp, role, content, tool_calls).  The first two programs loaded
+        messages by time, Holdfast goes by id: it shows where the clock went back."""
+        found = {digest(row[1:] for row in rows)}
+        if session == expected["kinds"]["clock_back"]:
+            found.add(digest(row[1:] for row in sorted(rows, key=lambda r: r[0])))
+        self.assertIn(expected["sessions"][session]["digest"], found, session)
