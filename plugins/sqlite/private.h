@@ -3,6 +3,7 @@
 #define HF_SQLITE_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <holdfast/backend.h>
@@ -66,6 +67,11 @@ struct hf_sqlite_store {
     /* Sessions whose unreadable time was already logged (hashes, a ring). */
     uint64_t bad_time_seen[64];
     uint32_t n_bad_time_seen;
+    /* readers.c: the connection that reads while this one writes or waits. */
+    struct hf_sqlite_options options; /* as this store was opened */
+    pthread_mutex_t reader_lock;      /* guards the opening of it */
+    struct hf_sqlite_store *_Atomic reader;
+    uint32_t reader_failed;
 };
 
 int hf__shape_read(struct hf_sqlite_store *st, struct hf_error *err);
@@ -318,6 +324,13 @@ int hf__op_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source, v
 int hf__op_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
                  struct hf_error *err);
 
+/* ---- readers.c ---- */
+
+/* The store to read from: ST itself, or its own second connection. */
+struct hf_sqlite_store *hf__reader(struct hf_sqlite_store *st);
+
 /* ---- sqlite.c: the table; open, close, flush, backup, interrupt ---- */
+
+void hf__store_free(struct hf_sqlite_store *st); /* closes what is open of it */
 
 #endif /* HF_SQLITE_PRIVATE_H */

@@ -371,11 +371,16 @@ hf__op_session_put(void *store, const struct hf_session *session, uint32_t mode,
     rc = hf__write_refused(st, err);
     if (rc < 0)
         return rc;
+    if (mode == HF_PUT_ENSURE) {
+        struct hf_sqlite_store *from = hf__reader(st);
+        pthread_mutex_lock(&from->lock);
+        rc = fill_needed(from, &put, &needed, err);
+        pthread_mutex_unlock(&from->lock);
+        if (rc < 0 || !needed)
+            return rc;
+    }
     pthread_mutex_lock(&st->lock);
-    if (mode == HF_PUT_ENSURE)
-        rc = fill_needed(st, &put, &needed, err);
-    if (rc == HF_OK && needed)
-        rc = hf__write(st, -1, put_work, &put, err);
+    rc = hf__write(st, -1, put_work, &put, err);
     pthread_mutex_unlock(&st->lock);
     return rc;
 }

@@ -10,16 +10,25 @@
 
 #include "private.h"
 
-static void
-op_close(void *store)
+void
+hf__store_free(struct hf_sqlite_store *st)
 {
-    struct hf_sqlite_store *st = store;
+    struct hf_sqlite_store *reader = atomic_load(&st->reader);
+    if (reader) /* first: the last close of a path empties the WAL */
+        hf__store_free(reader);
     hf__shape_free(&st->shape);
     hf_sqlite_close_db(&st->db);
     pthread_mutex_destroy(&st->lock);
+    pthread_mutex_destroy(&st->reader_lock);
     free(st->home);
     free(st->path);
     free(st);
+}
+
+static void
+op_close(void *store)
+{
+    hf__store_free(store);
 }
 
 /* Whether the file is a database in which nothing was ever made, as a crash between its
@@ -48,6 +57,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     if (!st)
         return hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
     pthread_mutex_init(&st->lock, NULL);
+    pthread_mutex_init(&st->reader_lock, NULL);
     st->host = host;
     st->read_only = how->read_only || how->read_only_first;
     st->home = strdup(how->home);
@@ -67,6 +77,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     options.initialize = hf__schema_initialize;
     options.ctx = st;
     st->patience_ms = options.patience_ms;
+    st->options = options;
     rc = hf_sqlite_open_db(&options, &st->db, err);
     if (rc == HF_OK && st->read_only && has_no_objects(st))
         hf_sqlite_close_db(&st->db);
@@ -105,8 +116,64 @@ static void
 op_interrupt(void *store)
 {
     struct hf_sqlite_store *st = store;
+    struct hf_sqlite_store *reader = atomic_load(&st->reader);
     if (st->db)
         hf_sqlite_interrupt(st->db);
+    if (reader)
+        hf_sqlite_interrupt(reader->db);
+}
+
+/* ---- what only reads ---- */
+
+static int
+op_session_get(void *store, const struct hf_text *id, uint32_t want, hf_session_fn *emit,
+               void *ctx, struct hf_error *err)
+{
+    return hf__op_session_get(hf__reader(store), id, want, emit, ctx, err);
+}
+
+static int
+op_session_list(void *store, const struct hf_session_query *query, hf_session_fn *emit,
+                void *ctx, struct hf_error *err)
+{
+    return hf__op_session_list(hf__reader(store), query, emit, ctx, err);
+}
+
+static int
+op_message_read(void *store, const struct hf_text *session_id,
+                const struct hf_message_query *query, hf_message_fn *emit, void *ctx,
+                struct hf_error *err)
+{
+    return hf__op_message_read(hf__reader(store), session_id, query, emit, ctx, err);
+}
+
+static int
+op_search(void *store, const struct hf_search *query, hf_hit_fn *emit, void *ctx,
+          struct hf_search_info *info, struct hf_error *err)
+{
+    return hf__op_search(hf__reader(store), query, emit, ctx, info, err);
+}
+
+static int
+op_meta_get(void *store, const struct hf_text *key,
+            int (*emit)(void *ctx, const struct hf_text *value), void *ctx,
+            struct hf_error *err)
+{
+    return hf__op_meta_get(hf__reader(store), key, emit, ctx, err);
+}
+
+static int
+op_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *emit, void *ctx,
+              struct hf_error *err)
+{
+    return hf__op_usage_read(hf__reader(store), session_id, emit, ctx, err);
+}
+
+static int
+op_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source, void *ctx,
+         struct hf_error *err)
+{
+    return hf__op_stats(hf__reader(store), ret, emit_source, ctx, err);
 }
 
 /* ---- backup ---- */
@@ -198,24 +265,24 @@ static const struct hf_backend backend = {
     .open = op_open,
     .close = op_close,
     .session_put = hf__op_session_put,
-    .session_get = hf__op_session_get,
-    .session_list = hf__op_session_list,
+    .session_get = op_session_get,
+    .session_list = op_session_list,
     .session_update = hf__op_session_update,
     .session_delete = hf__op_session_delete,
     .message_append = hf__op_message_append,
-    .message_read = hf__op_message_read,
+    .message_read = op_message_read,
     .message_rewind = hf__op_message_rewind,
     .message_restore = hf__op_message_restore,
     .message_compact = hf__op_message_compact,
-    .search = hf__op_search,
-    .meta_get = hf__op_meta_get,
+    .search = op_search,
+    .meta_get = op_meta_get,
     .meta_set = hf__op_meta_set,
     .lease_acquire = hf__op_lease_acquire,
     .lease_renew = hf__op_lease_renew,
     .lease_release = hf__op_lease_release,
     .usage_add = hf__op_usage_add,
-    .usage_read = hf__op_usage_read,
-    .stats = hf__op_stats,
+    .usage_read = op_usage_read,
+    .stats = op_stats,
     .check = hf__op_check,
     .flush = op_flush,
     .backup = op_backup,
