@@ -115,6 +115,17 @@ class GatewayTest(hftest.TestCase):
                                    " FROM sessions", db=db)
             self.assertEqual(counts, [(40, 80)])
 
+    def test_order_of_a_session_while_everybody_waits(self):
+        gateway = self.gateway("--threads", "8")
+        gateway.ask(op="session", session="s")
+        with hftest.locked(self.home.db):
+            for i in range(60):
+                gateway.send(op="message", session="s", role="user", id=f"m{i}")
+            time.sleep(0.5)                   # threads that wait do not wake up in order
+        gateway.ask(op="sync")
+        self.assertEqual(gateway.end(), 0, gateway.errors())
+        self.assertEqual([r[0] for r in self.stored()], [f"m{i}" for i in range(60)])
+
     def test_the_other_events(self):
         gateway = self.gateway()
         self.assertTrue(gateway.ask(op="session", session="a", title="first",
