@@ -47,10 +47,6 @@ hf__call_check(const char *backend, const char *what, int rc, struct hf_error *e
     err->path[sizeof err->path - 1] = '\0';
     if (rc == HF_OK)
         return HF_OK;
-    if (rc > 0)
-        return hf_error_set(err, HF_PLUGIN, NULL,
-                            "backend %s: %s returned %d, which is no result code",
-                            backend, what, rc);
     one_line(err->message);
     if (!strcmp(hf_code_name(rc), "HF_UNKNOWN")) {
         char said[256];
