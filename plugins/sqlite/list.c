@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "lineage.h"
-#include "util/content.h"
+#include "preview.h"
 
-enum {
-    PREVIEW_PLAIN = 4096,      /* bytes of plain text that surely hold 60 characters */
-    PREVIEW_STRUCTURED = 1 << 20
-};
 /* Where a session without a readable start sorts: after all others. */
 #define NO_START (-1.0)
 
@@ -24,8 +20,8 @@ struct listing {
     void *ctx;
     struct hf_error *err;
     uint64_t emitted;
-    struct hf__buf tip, hold, scratch, preview, head;
-    sqlite3_blob *blob; /* on messages.content, moved from row to row */
+    struct hf__buf tip, hold, scratch;
+    struct hf__previewer preview;
 };
 
 /* One entry of a list ordered by activity. */
@@ -126,116 +122,6 @@ last_active(struct listing *l, const struct hf_text *id, double *ret)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? HF_OK : fail(l, rc);
 }
 
-/* Reads the first bytes of a message's content, as no more is shown: the message may
- * have 64 MiB.  Leaves `head` empty when the cell cannot be read so. */
-static int
-head_read(struct listing *l, int64_t message_id)
-{
-    sqlite3 *db = hf_sqlite_handle(l->st->db);
-    int rc, size, want;
-
-    hf__buf_clear(&l->head);
-    if (l->blob)
-        rc = sqlite3_blob_reopen(l->blob, message_id);
-    else
-        rc = sqlite3_blob_open(db, "main", "messages", "content", message_id, 0, &l->blob);
-    if (rc != SQLITE_OK) {
-        sqlite3_blob_close(l->blob);
-        l->blob = NULL;
-        return rc == SQLITE_ERROR ? HF_OK : fail(l, rc);
-    }
-    size = sqlite3_blob_bytes(l->blob);
-    want = size < PREVIEW_PLAIN ? size : PREVIEW_PLAIN;
-    for (;;) {
-        char *p = realloc(l->head.ptr, (size_t)want + 1);
-        if (!p)
-            return no_memory(l);
-        l->head.ptr = p;
-        l->head.cap = (size_t)want + 1;
-        l->head.len = (size_t)want;
-        p[want] = '\0';
-        rc = sqlite3_blob_read(l->blob, p, want, 0);
-        if (rc != SQLITE_OK)
-            return fail(l, rc);
-        if (want == size || want == PREVIEW_STRUCTURED || p[0] != '\0')
-            return HF_OK;
-        want = size < PREVIEW_STRUCTURED ? size : PREVIEW_STRUCTURED;
-    }
-}
-
-/* Of structured content too long to be parsed, the first string under "text". */
-static void
-head_cut_text(struct hf__buf *head)
-{
-    const char *end = head->ptr + head->len, *p, *from;
-    struct hf__buf json = {0};
-    struct hf_text cell;
-
-    p = memmem(head->ptr, head->len, "\"text\":", 7);
-    if (!p)
-        return;
-    for (p += 7; p < end && *p == ' '; p++)
-        ;
-    if (p == end || *p != '"')
-        return;
-    for (from = p++; p < end && *p != '"'; p++)
-        if (*p == '\\')
-            p++;
-    if (p >= end)
-        return;
-    hf__buf_add(&json, "\0json:[", 7);
-    hf__buf_add(&json, from, (size_t)(p + 1 - from));
-    hf__buf_addc(&json, ']');
-    cell = hf_text(json.ptr, json.len);
-    hf__buf_clear(head);
-    hf__content_text(head, &cell);
-    hf__buf_free(&json);
-}
-
-static int
-preview(struct listing *l, const struct hf_text *id)
-{
-    struct hf__buf sql = {0};
-    struct hf_text content;
-    sqlite3_stmt *stmt;
-    int64_t message_id = 0;
-    int rc;
-
-    hf__buf_clear(&l->preview);
-    hf__buf_adds(&sql, "SELECT m.id FROM messages m WHERE m.session_id = ?1"
-                       " AND m.role = 'user' AND typeof(m.content) IN ('text', 'blob')"
-                       " AND (coalesce(");
-    hf__column_sql(&sql, l->st, HF_T_MESSAGES, "m", "active");
-    hf__buf_adds(&sql, ", 1) <> 0 OR ");
-    hf__column_sql(&sql, l->st, HF_T_MESSAGES, "m", "compacted");
-    hf__buf_adds(&sql, " <> 0) ORDER BY m.id LIMIT 1");
-    if (sql.failed) {
-        hf__buf_free(&sql);
-        return no_memory(l);
-    }
-    rc = hf_sqlite_prepare(l->st->db, sql.ptr, &stmt, l->err);
-    hf__buf_free(&sql);
-    if (rc != HF_OK)
-        return rc;
-    hf__bind_text(stmt, 1, id);
-    rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW)
-        message_id = sqlite3_column_int64(stmt, 0);
-    hf_sqlite_done(stmt);
-    if (rc == SQLITE_DONE)
-        return HF_OK;
-    if (rc != SQLITE_ROW)
-        return fail(l, rc);
-    rc = head_read(l, message_id);
-    if (rc != HF_OK || l->head.len == 0)
-        return rc;
-    if (l->head.len == PREVIEW_STRUCTURED && !memcmp(l->head.ptr, "\0json:", 6))
-        head_cut_text(&l->head);
-    content = hf_text(l->head.ptr, l->head.len);
-    hf__preview(&l->preview, &content);
-    return l->preview.failed || l->head.failed ? no_memory(l) : HF_OK;
-}
-
 /* Emits the session ID, in the place and with the start of its root. */
 static int
 emit_one(struct listing *l, const struct hf_text *id, double sort_time, double started,
@@ -244,7 +130,7 @@ emit_one(struct listing *l, const struct hf_text *id, double sort_time, double s
     struct hf__buf sql = {0};
     struct hf_session session;
     sqlite3_stmt *stmt;
-    int rc = preview(l, id);
+    int rc = hf__preview_read(l->st, &l->preview, id, l->err);
 
     if (rc != HF_OK)
         return rc;
@@ -262,8 +148,8 @@ emit_one(struct listing *l, const struct hf_text *id, double sort_time, double s
         session.abi = (struct hf_abi)HF_ABI(struct hf_session);
         rc = hf__session_row(l->st, stmt, 0, l->q->want, &l->scratch, &session, l->err);
         if (rc == HF_OK) {
-            session.preview = hf_text(l->preview.len ? l->preview.ptr : "",
-                                      l->preview.len);
+            session.preview = hf_text(l->preview.text.len ? l->preview.text.ptr : "",
+                                      l->preview.text.len);
             session.sort_time = sort_time;
             session.started_at = started;
             session.last_active = recent;
@@ -525,14 +411,12 @@ hf__op_session_list(void *store, const struct hf_session_query *query,
     begun = rc == HF_OK;
     if (rc == HF_OK)
         rc = q.order == HF_BY_RECENT ? by_recent(&l) : by_started(&l);
-    sqlite3_blob_close(l.blob);
+    hf__preview_done(&l.preview);
     if (begun)
         hf_sqlite_rollback(st->db);
     pthread_mutex_unlock(&st->lock);
     hf__buf_free(&l.tip);
     hf__buf_free(&l.hold);
     hf__buf_free(&l.scratch);
-    hf__buf_free(&l.preview);
-    hf__buf_free(&l.head);
     return rc;
 }
