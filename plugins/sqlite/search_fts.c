@@ -106,6 +106,9 @@ hf__fts_unspaced(struct hf__searching *s)
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
     sqlite3_finalize(stmt);
+    /* A private copy takes no temporary table either: then the scan finds what there is. */
+    if ((rc & 0xff) == SQLITE_READONLY)
+        return 1;
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -rc;
 }
 
