@@ -17,7 +17,7 @@ struct timer {
     pthread_cond_t wake;
     struct timespec until;
     struct hf_store *store;
-    int stop, fired;
+    int stop;
 };
 
 static void *
@@ -31,7 +31,6 @@ timer_main(void *arg)
         rc = pthread_cond_timedwait(&t->wake, &t->lock, &t->until);
     /* Again and again: one interrupt may fall between two statements of the check. */
     while (!t->stop) {
-        t->fired = 1;
         pthread_mutex_unlock(&t->lock);
         hf_store_interrupt(t->store);
         hf__sleep_ms(5);
