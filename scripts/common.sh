@@ -4,6 +4,37 @@
 # The folder of this checkout, and the folder where builds go.
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${HOLDFAST_BUILD_DIR:-$HERE/build}
+
+# Whether others could put files into a folder, as the loader of backends sees it (SPEC
+# 2.2): it belongs to neither root nor this user, or may be written by a foreign group or
+# by everybody (sticky folders excepted); the same for each folder above.
+others_can_write() {
+    local folder=$1 owner group mode
+    while :; do
+        [ -e "$folder" ] || { folder=$(dirname "$folder"); continue; }
+        read -r owner group mode < <(stat -c '%u %g %a' "$folder")
+        mode=$((8#$mode))
+        [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || return 0
+        if ! ((mode & 01000)); then
+            ((mode & 0002)) && return 0
+            ((mode & 0020)) && [ "$group" != 0 ] && [ "$group" != "$(id -g)" ] && return 0
+        fi
+        [ "$folder" != / ] || return 1
+        folder=$(dirname "$folder")
+    done
+}
+
+# A checkout of somebody else's (root in a container, a shared folder): backends built
+# there would be refused, so they are built in a private place.
+if [ -z "${HOLDFAST_BUILD_DIR:-}" ] && others_can_write "$BUILD"; then
+    BUILD=${TMPDIR:-/tmp}/holdfast-build-$(id -u)
+    mkdir -p -m 0700 "$BUILD"
+    echo "Others can write $HERE, so its backends would not be loaded; building in $BUILD"
+    if others_can_write "$BUILD"; then
+        echo "$BUILD is not safe either: set HOLDFAST_BUILD_DIR to a private folder" >&2
+        exit 1
+    fi
+fi
 JOBS=${HOLDFAST_JOBS:-$(nproc)}
 
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev libltdl-dev
