@@ -18,6 +18,7 @@ fill(struct fixture *f)
     struct hf_message m = fixture_message("u1", "user", "kept safe");
     fixture_session(f, "a");
     fixture_session(f, "b");
+    fixture_session(f, "c");
     assert_true(fixture_append(f, "a", &m) > 0);
     fixture_sql(f, "UPDATE sessions SET source = 'web', hidden = 1 WHERE id = 'b'");
 }
@@ -30,9 +31,9 @@ counts(void **state)
     fill(f);
     sources[0] = '\0';
     assert_ok(f, f->ops->stats(f->store, &stats, keep_source, NULL, &f->err));
-    assert_int_equal(stats.sessions, 2);
+    assert_int_equal(stats.sessions, 3);
     assert_int_equal(stats.messages, 1);
-    assert_string_equal(sources, "cli=1;web=1;");
+    assert_string_equal(sources, "cli=2;web=1;");
     assert_string_equal(stats.journal_mode, "wal");
     assert_true(stats.bytes_main > 0);
     assert_true(stats.bytes_wal > 0);
