@@ -24,7 +24,7 @@ struct exporter {
     int any, matches;
 };
 
-/* The ids of all sessions, end to end; an id may hold any byte, so lengths are apart. */
+/* The ids of all sessions, end to end; as an id may hold any byte, with lengths. */
 struct id_list {
     struct hf__buf bytes, lengths;
     uint64_t n;

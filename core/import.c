@@ -55,7 +55,8 @@ more_read(struct reader *reader, struct hf_error *err)
 
 /* 1 and the line, 0 at the end, or an error.  Only '\n' ends a line. */
 static int
-line_next(struct reader *reader, const char **ret, size_t *ret_len, struct hf_error *err)
+line_next(struct reader *reader, const char **ret, size_t *ret_len,
+          struct hf_error *err)
 {
     for (;;) {
         const char *end = NULL;
@@ -93,9 +94,9 @@ name_line(struct hf__import *im, uint64_t line, int rc, struct hf_error *err)
 {
     struct hf_error said = *err;
 
-    hf_error_set(err, rc, said.path[0] ? said.path : im->options.name, "%s, line %llu: %s",
-                 im->options.name ? im->options.name : "import", (unsigned long long)line,
-                 said.message);
+    hf_error_set(err, rc, said.path[0] ? said.path : im->options.name,
+                 "%s, line %llu: %s", im->options.name ? im->options.name : "import",
+                 (unsigned long long)line, said.message);
     err->sys_errno = said.sys_errno;
     return rc;
 }
@@ -133,7 +134,7 @@ hf_store_import_jsonl(struct hf_store *store, const struct hf_import_options *op
             break;
         }
     }
-    /* Also after a failure: what was imported before it stays, and its parents with it. */
+    /* Also after a failure: what was imported before it stays, with its parents. */
     if (rc == HF_OK)
         rc = hf__import_parents(&im, err);
     else {

@@ -1,6 +1,6 @@
-/* import_known.c - which messages a session has already.  Only 128-bit digests are kept,
- * so that a long transcript costs little; they need not withstand an attacker, who could
- * as well leave the message out of the file. */
+/* import_known.c - which messages a session has already.  Only 128-bit digests are
+ * kept, so that a long transcript costs little; they need not withstand an attacker,
+ * who could as well leave the message out of the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,9 +131,9 @@ hf__known_has(struct hf__known *known, const struct hf_message *message)
     if (!found)
         return 0;
     /* The same words may have been said twice in the same instant. */
-    for (i = (size_t)(found - known->keys); i > 0 && !digest_cmp(&known->keys[i - 1], &d);
-         i--)
-        ;
+    i = (size_t)(found - known->keys);
+    while (i > 0 && !digest_cmp(&known->keys[i - 1], &d))
+        i--;
     for (; i < known->n_keys && !digest_cmp(&known->keys[i], &d); i++)
         if (!known->used[i]) {
             known->used[i] = 1;

@@ -1,5 +1,5 @@
-/* import_session.c - one line of an import: a new session with its messages, one that is
- * skipped, or one that is merged into. */
+/* import_session.c - one line of an import: a new session with its messages, one that
+ * is skipped, or one that is merged into. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,7 +210,7 @@ messages_store(struct hf__import *im, const struct hf_text *id, const char *s,
     int rc;
 
     if (!batch)
-        return hf_error_set(err, HF_NO_MEMORY, NULL, "no memory for a batch of messages");
+        return hf_error_set(err, HF_NO_MEMORY, NULL, "no memory for the messages");
     while ((rc = hf__element_next(s, len, &at, &element, &element_len, err)) > 0) {
         struct hf__parsed *parsed = &batch->parsed[batch->n];
         number++;
@@ -328,7 +328,8 @@ hf__import_parents(struct hf__import *im, struct hf_error *err)
     uint64_t i;
 
     for (i = 0; i < im->n_orphans; i++) {
-        struct hf_field field = {.name = "parent_session_id", .op = HF_FIELD_SET_IF_NULL,
+        struct hf_field field = {.name = "parent_session_id",
+                                 .op = HF_FIELD_SET_IF_NULL,
                                  .type = HF_TEXT};
         struct hf_text child = orphan_next(&im->orphans, &at);
         field.text = orphan_next(&im->orphans, &at);
@@ -337,8 +338,8 @@ hf__import_parents(struct hf__import *im, struct hf_error *err)
             rc = hf_store_session_update(im->store, &child, &field, 1, err);
         else if (rc == 0)
             hf__log(&im->store->rt->log, HF_LOG_WARNING, "import_parent", NULL,
-                    "session %.*s was imported as a root: its parent %.*s is neither in "
-                    "the store nor in the file",
+                    "session %.*s was imported as a root: its parent %.*s is neither "
+                    "in the store nor in the file",
                     (int)child.len, child.ptr, (int)field.text.len, field.text.ptr);
         if (rc < 0 && rc != HF_NOT_FOUND) /* the child was not stored after all */
             return rc;

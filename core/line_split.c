@@ -8,7 +8,8 @@
 static size_t
 blanks(const char *s, size_t len, size_t at)
 {
-    while (at < len && (s[at] == ' ' || s[at] == '\t' || s[at] == '\r' || s[at] == '\n'))
+    while (at < len &&
+           (s[at] == ' ' || s[at] == '\t' || s[at] == '\r' || s[at] == '\n'))
         at++;
     return at;
 }
@@ -47,8 +48,8 @@ value_end(const char *s, size_t len, size_t at)
 static int
 broken(struct hf_error *err, size_t at, const char *expected)
 {
-    return hf_error_set(err, HF_INVALID, NULL, "not JSON at byte %zu: expected %s", at + 1,
-                        expected);
+    return hf_error_set(err, HF_INVALID, NULL, "not JSON at byte %zu: expected %s",
+                        at + 1, expected);
 }
 
 int
@@ -108,7 +109,8 @@ member_next(const char *s, size_t len, size_t *at, json_t **ret_key, size_t *ret
 
 int
 hf__line_split(const char *s, size_t len, json_t **ret_session,
-               const char **ret_messages, size_t *ret_messages_len, struct hf_error *err)
+               const char **ret_messages, size_t *ret_messages_len,
+               struct hf_error *err)
 {
     json_t *session = json_object(), *key = NULL, *value;
     const char *messages = NULL;

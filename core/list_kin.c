@@ -193,7 +193,8 @@ continuation(const struct hf__family *family, const struct hf__kin *parent)
         const struct hf__kin *child = family->by_parent[low];
         if (!child->parent.ptr || hf__text_order(&child->parent, &parent->id))
             return NULL;
-        if (!child->marks && child != parent && born_after(child->started, parent->ended))
+        if (!child->marks && child != parent &&
+            born_after(child->started, parent->ended))
             return child;
     }
     return NULL;

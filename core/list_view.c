@@ -1,6 +1,6 @@
 /* list_view.c - SPEC 11 "What a list shows" for backends that only know how to list all
- * rows.  All rows are looked at before the first is emitted, since a row's place depends
- * on others; the rows that are shown are then read one by one. */
+ * rows.  All rows are looked at before the first is emitted, since a row's place
+ * depends on others; the rows that are shown are then read one by one. */
 #include "list_view.h"
 
 #include <stdlib.h>
@@ -77,7 +77,8 @@ wanted(const struct hf_session_query *q, const struct hf__kin *row)
 /* Newest first, ties by id descending.  By start a chain stands in the place of its
  * root, ties too; by activity it is the tip that was active. */
 static int
-entry_order(double key_a, const struct hf_text *a, double key_b, const struct hf_text *b)
+entry_order(double key_a, const struct hf_text *a, double key_b,
+            const struct hf_text *b)
 {
     if (key_a != key_b)
         return key_a > key_b ? -1 : 1;
@@ -162,7 +163,8 @@ entry_emit(void *ctx, const struct hf_session *session)
     struct hf_session own;
 
     hf__abi_copy(&own, sizeof own, session);
-    own.preview = hf_text(view->preview.ptr ? view->preview.ptr : "", view->preview.len);
+    own.preview = hf_text(view->preview.len ? view->preview.ptr : "",
+                          view->preview.len);
     own.started_at = view->now->started;
     own.last_active = view->now->tip->last_active;
     own.sort_time = view->now->key;
@@ -185,8 +187,8 @@ entry_show(struct view *view, struct hf__kin *entry, struct hf_error *err)
     if (rc != HF_OK && rc != FOUND)
         return rc;
     view->now = entry;
-    rc = HF__OP(view->store, session_get, &entry->tip->id, view->query->want, entry_emit,
-                view, err);
+    rc = HF__OP(view->store, session_get, &entry->tip->id, view->query->want,
+                entry_emit, view, err);
     return view->stop ? view->stop : rc == HF_NOT_FOUND ? HF_OK : rc;
 }
 

@@ -1,5 +1,5 @@
-/* list_view.h - what the two files of the list share: list_view.c (order, paging, what is
- * emitted) and list_kin.c (how sessions descend from each other). */
+/* list_view.h - what the two files of the list share: list_view.c (order, paging, what
+ * is emitted) and list_kin.c (how sessions descend from each other). */
 #ifndef HF_LIST_VIEW_H
 #define HF_LIST_VIEW_H
 
@@ -32,8 +32,8 @@ int hf__family_ready(struct hf__family *family);
 void hf__family_free(struct hf__family *family);
 const struct hf__kin *hf__family_find(const struct hf__family *family,
                                       const struct hf_text *id);
-/* Whether ROW stands in a list by itself, and is neither a delegate nor a later link of a
- * compression chain. */
+/* Whether ROW stands in a list by itself, and is neither a delegate nor a later link of
+ * a compression chain. */
 int hf__family_is_entry(const struct hf__family *family, const struct hf__kin *row);
 /* The last and the first link of the chain that ROW belongs to. */
 const struct hf__kin *hf__family_tip(const struct hf__family *family,

@@ -1,6 +1,6 @@
-/* record_columns.c - the columns of sessions and messages in the order of today's schema
- * (SPEC 6).  A column that an older file lacks is written with its default, so that two
- * files of different layouts with the same content export the same bytes. */
+/* record_columns.c - the columns of sessions and messages in the order of today's
+ * schema (SPEC 6).  A column that an older file lacks is written with its default, so
+ * that two files of different layouts with the same content export the same bytes. */
 #include "record_columns.h"
 
 #include <string.h>

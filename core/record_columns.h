@@ -1,5 +1,6 @@
-/* record_columns.h - the columns of a record in the one order in which they are written,
- * whatever the layout of the file that they come from, and where each is kept. */
+/* record_columns.h - the columns of a record in the one order in which they are
+ * written, whatever the layout of the file that they come from, and where each is
+ * kept. */
 #ifndef HF_RECORD_COLUMNS_H
 #define HF_RECORD_COLUMNS_H
 
@@ -25,7 +26,7 @@ struct hf__record_column {
     const char *name;
     enum hf__column_kind kind;
     size_t offset;    /* of the typed member */
-    int64_t fallback; /* what NULL, or a column that is not there, is; HF_NO_INT: null */
+    int64_t fallback; /* what NULL, or a column not there, is; HF_NO_INT: null */
 };
 
 /* NULL-name ended. */

@@ -125,7 +125,8 @@ column_read(struct hf__parsed *parsed, const struct hf__record_column *column,
 static int
 is_blob(const json_t *value)
 {
-    return json_object_size(value) == 1 && json_is_string(json_object_get(value, "$base64"));
+    return json_object_size(value) == 1 &&
+           json_is_string(json_object_get(value, "$base64"));
 }
 
 /* Whether this place is only the message's own id, which the store gives it anyway; a
@@ -211,7 +212,8 @@ hf__session_parse(json_t *object, struct hf__parsed *ret, struct hf_error *err)
 }
 
 int
-hf__message_parse(const char *s, size_t len, struct hf__parsed *ret, struct hf_error *err)
+hf__message_parse(const char *s, size_t len, struct hf__parsed *ret,
+                  struct hf_error *err)
 {
     struct hf_message *message = &ret->u.message;
     json_error_t json_error;
@@ -220,10 +222,11 @@ hf__message_parse(const char *s, size_t len, struct hf__parsed *ret, struct hf_e
     memset(ret, 0, sizeof *ret);
     *message = HF_INIT(struct hf_message);
     ret->size = len;
-    /* Content and tool_calls may be as deep as a value may be, and stand in an object. */
+    /* Content and tool_calls may be as deep as any value, and stand in an object. */
     if (hf__json_levels(s, len) > HF_MAX_JSON_LEVELS + 1)
         return hf_error_set(err, HF_TOO_BIG, NULL,
-                            "JSON is nested more than %d levels deep", HF_MAX_JSON_LEVELS);
+                            "JSON is nested more than %d levels deep",
+                            HF_MAX_JSON_LEVELS);
     ret->json = json_loadb(s, len, JSON_ALLOW_NUL, &json_error);
     if (!json_is_object(ret->json)) {
         rc = hf_error_set(err, HF_INVALID, NULL, "a message is no JSON object: %s",

@@ -62,8 +62,8 @@ hf__session_id_make(char *ret, size_t size)
     hf__random_hex(hex, 3);
     if (!localtime_r(&now, &tm))
         gmtime_r(&now, &tm);
-    snprintf(ret, size, "%04d%02d%02d_%02d%02d%02d_%s", tm.tm_year + 1900, tm.tm_mon + 1,
-             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, hex);
+    snprintf(ret, size, "%04d%02d%02d_%02d%02d%02d_%s", tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, hex);
 }
 
 int

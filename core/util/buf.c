@@ -1,6 +1,6 @@
 /* buf.c - a growable run of bytes.  It grows by half, and once an allocation has failed
- * it stays failed and takes nothing more, so that no caller ever sees a text with a hole
- * in it. */
+ * it stays failed and takes nothing more, so that no caller ever sees a text with a
+ * hole in it. */
 #include "buf.h"
 
 #include <stdint.h>

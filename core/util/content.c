@@ -27,8 +27,8 @@ part_add(struct hf__buf *out, size_t start, const char *s, size_t len)
     hf__buf_add(out, s, len);
 }
 
-/* Text stands in strings of a list and under "text" or "content" of a part; other members
- * (types, addresses, base64 images) are nothing that a person wrote. */
+/* Text stands in strings of a list and under "text" or "content" of a part; other
+ * members (types, addresses, base64 images) are nothing that a person wrote. */
 static void
 parts_add(struct hf__buf *out, size_t start, const json_t *value)
 {

@@ -66,8 +66,8 @@ number_read(const struct hf_text *text, double *ret)
 }
 
 double
-hf__epoch_coerce(uint32_t type, int64_t integer, double real, const struct hf_text *text,
-                 uint32_t *ret_bad)
+hf__epoch_coerce(uint32_t type, int64_t integer, double real,
+                 const struct hf_text *text, uint32_t *ret_bad)
 {
     double t = HF_NO_TIME;
     uint32_t bad = 0;

@@ -142,8 +142,10 @@ hf__path_resolve(const char *path)
             goto out;
         cut[cut == full] = '\0'; /* the root keeps its slash */
     }
-    result = real && !rest.len ? strdup(real)
-                               : hf__path_join(real ? real : "/", rest.len ? rest.ptr : "");
+    if (real && !rest.len)
+        result = strdup(real);
+    else
+        result = hf__path_join(real ? real : "/", rest.len ? rest.ptr : "");
 out:
     hf__buf_free(&next);
     hf__buf_free(&rest);
@@ -164,7 +166,8 @@ hf__read_file(const char *path, size_t max, char **ret, size_t *ret_len,
     /* Non-blocking, so that a FIFO in the place of the file cannot hang the caller. */
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return errno_set(err, errno == ENOENT || errno == ENOTDIR ? HF_NOT_FOUND : HF_IO,
+        return errno_set(err,
+                         errno == ENOENT || errno == ENOTDIR ? HF_NOT_FOUND : HF_IO,
                          errno, path, "cannot open");
     if (fstat(fd, &st)) {
         rc = errno_set(err, HF_IO, errno, path, "cannot look at");

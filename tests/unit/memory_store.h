@@ -1,5 +1,5 @@
-/* memory_store.h - a store on the memory backend for unit tests of the core, put together
- * by hand: no module is loaded, no configuration read. */
+/* memory_store.h - a store on the memory backend for unit tests of the core, put
+ * together by hand: no module is loaded, no configuration read. */
 #ifndef HF_TEST_MEMORY_STORE_H
 #define HF_TEST_MEMORY_STORE_H
 
