@@ -63,7 +63,8 @@ HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
  * the way.  Accepts NULL, leaves NULL. */
 HF_SQLITE_API void hf_sqlite_close_db(struct hf_sqlite_db **db);
 
-/* The connection.  On a read-only handle it is good until the next hf_sqlite_prepare(). */
+/* The connection.  A read-only handle that was idle for a second may have a new one after
+ * hf_sqlite_prepare(). */
 HF_SQLITE_API sqlite3 *hf_sqlite_handle(struct hf_sqlite_db *db);
 HF_SQLITE_API const char *hf_sqlite_path(const struct hf_sqlite_db *db);
 /* The journal mode really in force: HF_JOURNAL_UNKNOWN until it is confirmed. */

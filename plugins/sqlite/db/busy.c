@@ -98,8 +98,13 @@ hf__busy_install(struct hf_sqlite_db *db)
 void
 hf_sqlite_interrupt(struct hf_sqlite_db *db)
 {
-    if (db) {
-        atomic_fetch_add(&db->busy.interrupts, 1);
-        sqlite3_interrupt(db->handle);
+    if (!db)
+        return;
+    atomic_fetch_add(&db->busy.interrupts, 1);
+    /* While the handle is being exchanged nothing runs on it; never wait for that here. */
+    if (pthread_mutex_trylock(&db->swap) == 0) {
+        if (db->handle)
+            sqlite3_interrupt(db->handle);
+        pthread_mutex_unlock(&db->swap);
     }
 }

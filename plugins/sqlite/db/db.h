@@ -2,6 +2,7 @@
 #ifndef HF_DB_H
 #define HF_DB_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -34,6 +35,7 @@ struct hf_sqlite_db {
     struct hf_sqlite_options opt; /* our copy; its path is `path` */
     char *path;                   /* absolute, its folder free of symlinks */
     sqlite3 *handle;
+    pthread_mutex_t swap;         /* held while handle changes, for interrupt */
     struct hf__open_file *file;   /* the registry's entry of the original */
     struct hf_mount mount;
     struct hf__busy busy;
@@ -44,6 +46,7 @@ struct hf_sqlite_db {
     uint32_t frozen;              /* enum hf__frozen */
     struct stat frozen_stat;      /* the file as it was when an immutable read began */
     off_t frozen_wal_size;
+    int64_t read_ms;              /* the last hf_sqlite_prepare() */
     uint32_t is_writer;           /* counted as one of the file's writers */
     uint32_t settled;             /* the open came to its end */
     int tracked;                  /* host->file_track succeeded */
@@ -82,7 +85,8 @@ enum hf__header {
     HF__HEADER_WAL,
     HF__HEADER_MIXED,    /* bytes 18 and 19 differ, or a future format */
     HF__HEADER_BAD,
-    HF__HEADER_UNREAD    /* open in this process where it cannot be read from here */
+    HF__HEADER_UNREAD    /* open in this process where it cannot be read from here, or
+                            SQLite has a rollback journal to play back first */
 };
 uint32_t hf__header_kind(const unsigned char *bytes, size_t len); /* pure */
 
@@ -154,7 +158,7 @@ int hf__shared_map_probe(const char *db_path, uint32_t *ret_refused, struct hf_e
 
 int hf__open_read(struct hf_sqlite_db *db, struct hf_error *err);
 int hf__frozen_changed(const struct hf_sqlite_db *db);
-/* Reopens an immutable handle whose file was written meanwhile. */
+/* Reopens an idle immutable handle whose file was written meanwhile. */
 int hf__read_refresh(struct hf_sqlite_db *db, struct hf_error *err);
 int hf__private_copy_make(const char *path, const struct hf__look *look, char **ret_dir,
                           struct hf_error *err);

@@ -9,7 +9,11 @@ hf__connect(struct hf_sqlite_db *db, const char *name, int flags, struct hf_erro
 {
     /* FULLMUTEX, although one thread at a time works with a handle: interrupt and the
      * look at a header come from others, and a backend's slip must not become a race. */
-    int rc = sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_FULLMUTEX, NULL);
+    sqlite3 *handle = NULL;
+    int rc = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_FULLMUTEX, NULL);
+    pthread_mutex_lock(&db->swap);
+    db->handle = handle;
+    pthread_mutex_unlock(&db->swap);
     if (rc != SQLITE_OK)
         return hf_sqlite_fail(db, rc, "open the database", err);
     sqlite3_extended_result_codes(db->handle, 1);
@@ -25,8 +29,11 @@ hf__disconnect(struct hf_sqlite_db *db)
 {
     hf__statements_close(db);
     /* _v2: a statement that its owner forgot keeps the handle alive, not the caller. */
-    sqlite3_close_v2(db->handle);
+    sqlite3 *handle = db->handle;
+    pthread_mutex_lock(&db->swap);
     db->handle = NULL;
+    pthread_mutex_unlock(&db->swap);
+    sqlite3_close_v2(handle);
     hf__private_copy_remove(&db->copy_dir);
     db->frozen = HF__FROZEN_NONE;
     db->journal = HF_JOURNAL_UNKNOWN;
@@ -192,6 +199,7 @@ db_free(struct hf_sqlite_db **pdb)
     hf__forget_file(db);
     if (db->tracked)
         host->file_untrack(host->ctx, db->path);
+    pthread_mutex_destroy(&db->swap);
     free(db->path);
     free(db);
     *pdb = NULL;
@@ -208,6 +216,7 @@ open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
     if (!db)
         return hf_error_set(err, HF_NO_MEMORY, opt->path, "out of memory");
     db->opt = *opt;
+    pthread_mutex_init(&db->swap, NULL);
     db->journal = HF_JOURNAL_UNKNOWN;
     db->mount = HF_INIT(struct hf_mount);
     code = hf__db_path_settle(opt->path, !opt->read_only, &db->path, err);

@@ -125,6 +125,25 @@ refuse_header(const char *path, const struct stat *wal, struct hf_error *err)
                         "--source %s --inspect-only`", shown.text, shown.text);
 }
 
+/* A rollback journal that SQLite would play back: it may hold the very header that a
+ * crash tore. */
+static int
+journal_is_hot(const char *path, const struct stat *journal)
+{
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char bytes[8];
+    char name[4128];
+    if (journal->st_size < 512)
+        return 0;
+    snprintf(name, sizeof name, "%s-journal", path);
+    int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    close(fd);
+    return n == (ssize_t)sizeof bytes && !memcmp(bytes, magic, sizeof magic);
+}
+
 int
 hf__preflight(const char *path, struct hf__look *ret, struct hf_error *err)
 {
@@ -176,6 +195,9 @@ hf__preflight(const char *path, struct hf__look *ret, struct hf_error *err)
         return code;
     }
     l.header = hf__header_kind(bytes, len);
+    if (l.header == HF__HEADER_BAD && !l.wal_holds_frames &&
+        journal_is_hot(path, &l.journal))
+        l.header = HF__HEADER_UNREAD; /* what it really is shows after the playback */
     if (l.header == HF__HEADER_BAD || (l.header == HF__HEADER_NONE && l.wal_holds_frames)) {
         /* Somebody may be writing the first page just now: only what stays is refused. */
         hf__sleep_ms(10);

@@ -6,6 +6,8 @@
 
 #include "db.h"
 
+#define IDLE_MS 1000
+
 static const char *
 suffixed(char *ret, size_t size, const char *path, const char *suffix)
 {
@@ -164,7 +166,11 @@ hf__open_read(struct hf_sqlite_db *db, struct hf_error *err)
 int
 hf__read_refresh(struct hf_sqlite_db *db, struct hf_error *err)
 {
-    if (db->frozen != HF__FROZEN_IMMUTABLE || !hf__frozen_changed(db))
+    int64_t idle_since = db->read_ms;
+    db->read_ms = hf__monotonic_ms();
+    /* Only an idle handle: within one call of the backend it stays the same. */
+    if (db->frozen != HF__FROZEN_IMMUTABLE || db->read_ms - idle_since < IDLE_MS ||
+        !hf__frozen_changed(db))
         return HF_OK;
     for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db->handle, s));)
         if (sqlite3_stmt_busy(s))

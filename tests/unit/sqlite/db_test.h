@@ -140,13 +140,19 @@ write_file(const char *path, const void *bytes, size_t len)
     close(fd);
 }
 
+/* Through the descriptor of an open connection, if there is one: opening and closing one
+ * of our own would drop that connection's locks. */
 static inline size_t
 read_whole(const char *path, unsigned char *ret, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int borrowed = 0;
+    assert_int_equal(stat(path, &st), 0);
+    int fd = hf__descriptor_borrow(path, &st, &borrowed);
     assert_true(fd >= 0);
-    ssize_t n = read(fd, ret, size);
-    close(fd);
+    ssize_t n = pread(fd, ret, size, 0);
+    if (!borrowed)
+        close(fd);
     assert_true(n >= 0 && (size_t)n < size);
     return (size_t)n;
 }
@@ -181,6 +187,24 @@ struct other {
     int done; /* closing it lets the process go */
 };
 
+/* The other process's side: this program again, so that nothing of SQLite's memory comes
+ * along (a forked copy would think that it holds our locks). */
+__attribute__((constructor)) static void
+other_main(void)
+{
+    const char *path = getenv("HF_TEST_OTHER");
+    const char *sql = getenv("HF_TEST_SQL");
+    sqlite3 *raw = NULL;
+    char byte = 0;
+    if (!path || !sql)
+        return;
+    if (sqlite3_open(path, &raw) == SQLITE_OK)
+        byte = sqlite3_exec(raw, sql, NULL, NULL, NULL) == SQLITE_OK;
+    if (write(STDOUT_FILENO, &byte, 1) == 1 && read(STDIN_FILENO, &byte, 1) == 0)
+        sqlite3_close(raw);
+    _exit(0);
+}
+
 static inline struct other
 other_start(const char *path, const char *sql)
 {
@@ -191,13 +215,12 @@ other_start(const char *path, const char *sql)
     assert_int_equal(pipe2(done, O_CLOEXEC), 0);
     o.pid = fork();
     if (o.pid == 0) {
-        sqlite3 *raw = NULL;
-        close(done[1]);
-        if (sqlite3_open(path, &raw) == SQLITE_OK)
-            byte = sqlite3_exec(raw, sql, NULL, NULL, NULL) == SQLITE_OK;
-        if (write(ready[1], &byte, 1) == 1 && read(done[0], &byte, 1) == 0)
-            sqlite3_close(raw);
-        _exit(0);
+        setenv("HF_TEST_OTHER", path, 1);
+        setenv("HF_TEST_SQL", sql, 1);
+        dup2(ready[1], STDOUT_FILENO);
+        dup2(done[0], STDIN_FILENO);
+        execl("/proc/self/exe", "other", (char *)NULL);
+        _exit(1);
     }
     close(ready[1]);
     close(done[0]);
