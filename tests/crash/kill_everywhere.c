@@ -216,7 +216,7 @@ check_after_kill(const char *old_state, const char *new_state)
 static int
 run_until(int n)
 {
-    int status, calls = 0, entering = 1;
+    int status = 0, calls = 0, entering = 1;
     pid_t pid = fork();
     if (pid == 0) {
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
