@@ -1,4 +1,4 @@
-/* holdfast/sqlite.h - opening SQLite databases by Holdfast's rules (libholdfast-sqlite).
+/* holdfast/sqlite.h - opening SQLite databases by the rules of Holdfast.
  *
  * A plugin that keeps a database of its own opens it with hf_sqlite_open_db() and gets
  * what state.db gets: a look at the files before SQLite touches them, a journal mode
@@ -36,10 +36,11 @@ struct hf_sqlite_options {
     int32_t synchronous;       /* 0..3; hf_sqlite_options_from() sets 2 (full) */
     int32_t wal_autocheckpoint; /* pages at which a checkpoint is due; 0: at close */
     int64_t patience_ms;       /* how long open and ordinary writes wait for a lock */
-    int64_t cache_size, mmap_size, temp_store, journal_size_limit; /* HF_NO_INT: unset */
+    int64_t cache_size, mmap_size, temp_store, journal_size_limit; /* HF_NO_INT: none */
     /* Reads only.  Sets *ret_stale when INITIALIZE has something to do.  NULL: never
      * stale unless the file is new. */
-    int (*is_current)(void *ctx, sqlite3 *db, uint32_t *ret_stale, struct hf_error *err);
+    int (*is_current)(void *ctx, sqlite3 *db, uint32_t *ret_stale,
+                      struct hf_error *err);
     /* Inside one BEGIN IMMEDIATE that the caller of it commits. */
     int (*initialize)(void *ctx, sqlite3 *db, struct hf_error *err);
     void *ctx;
@@ -63,8 +64,8 @@ HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
  * the way.  Accepts NULL, leaves NULL. */
 HF_SQLITE_API void hf_sqlite_close_db(struct hf_sqlite_db **db);
 
-/* The connection.  A read-only handle that was idle for a second may have a new one after
- * hf_sqlite_prepare(). */
+/* The connection.  A read-only handle that was idle for a second may have a new one
+ * after hf_sqlite_prepare(). */
 HF_SQLITE_API sqlite3 *hf_sqlite_handle(struct hf_sqlite_db *db);
 HF_SQLITE_API const char *hf_sqlite_path(const struct hf_sqlite_db *db);
 /* The journal mode really in force: HF_JOURNAL_UNKNOWN until it is confirmed. */

@@ -1,6 +1,6 @@
-/* kill_everywhere.c - a process is killed at every single system call of a first open, or
- * of the schema upgrade of an older file; afterwards the old or the new schema is found,
- * and the next open works.
+/* kill_everywhere.c - a process is killed at every single system call of a first open,
+ * or of the schema upgrade of an older file; afterwards the old or the new schema is
+ * found, and the next open works.
  *
  * The child is stopped by ptrace at the entry of each system call.  In round N it is
  * killed there before the Nth call is carried out; the rounds end when a child comes to
@@ -134,14 +134,15 @@ state_of(sqlite3 *db)
     static const char *const counts[] = {"sessions", "messages"};
     sqlite3_stmt *stmt = NULL;
     char *text = sqlite3_mprintf("%s", "");
-    if (sqlite3_prepare_v2(db, "SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2", -1,
-                           &stmt, NULL))
+    if (sqlite3_prepare_v2(db,
+                           "SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2",
+                           -1, &stmt, NULL))
         die("read the schema", sqlite3_errmsg(db));
     int rc;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        char *more = sqlite3_mprintf("%s%s %s %s\n", text, sqlite3_column_text(stmt, 0),
-                                     sqlite3_column_text(stmt, 1),
-                                     sqlite3_column_text(stmt, 2));
+        char *more =
+            sqlite3_mprintf("%s%s %s %s\n", text, sqlite3_column_text(stmt, 0),
+                            sqlite3_column_text(stmt, 1), sqlite3_column_text(stmt, 2));
         sqlite3_free(text);
         text = more;
     }
@@ -154,8 +155,8 @@ state_of(sqlite3 *db)
         if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
             continue; /* no tables yet */
         sqlite3_step(stmt);
-        char *more = sqlite3_mprintf("%s%s: %d\n", text, counts[i],
-                                     sqlite3_column_int(stmt, 0));
+        char *more =
+            sqlite3_mprintf("%s%s: %d\n", text, counts[i], sqlite3_column_int(stmt, 0));
         sqlite3_finalize(stmt);
         sqlite3_free(text);
         text = more;
@@ -265,7 +266,8 @@ main(int argc, char **argv)
     const char *tmp = getenv("TMPDIR");
     int only = argc > 3 ? atoi(argv[3]) : 0;
     if (argc < 2 || (strcmp(argv[1], "first") && argc < 3)) {
-        fprintf(stderr, "usage: %s first|upgrade-wal|upgrade-delete [OLD.db] [ONLY-N]\n",
+        fprintf(stderr,
+                "usage: %s first|upgrade-wal|upgrade-delete [OLD.db] [ONLY-N]\n",
                 argv[0]);
         return 2;
     }
@@ -279,7 +281,10 @@ main(int argc, char **argv)
         }
     }
     /* In memory, where a sync costs nothing: thousands are made. */
-    snprintf(folder, sizeof folder, "%s/hf-kill-XXXXXX", shm ? shm : tmp ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%s/hf-kill-XXXXXX",
+             shm   ? shm
+             : tmp ? tmp
+                   : "/tmp");
     if (!mkdtemp(folder))
         die(folder, strerror(errno));
     snprintf(path, sizeof path, "%s/state.db", folder);

@@ -1,8 +1,8 @@
-/* busy.c - waiting for somebody else's lock: with a deadline, with jitter so that several
- * waiters do not come back in step, and until the caller cancels. */
+/* busy.c - waiting for somebody else's lock: with a deadline, with jitter so that
+ * several waiters do not come back in step, and until the caller cancels. */
 #include "db.h"
 
-#define SLICE_MS 20     /* how soon an interrupt is noticed */
+#define SLICE_MS 20       /* how soon an interrupt is noticed */
 #define LONG_WAIT_MS 2000 /* from then on the turns are long */
 
 void
@@ -49,8 +49,8 @@ gave_up(struct hf_sqlite_db *db)
     hf__lock_holder(db->path, db->busy.holder, sizeof db->busy.holder);
     hf__seconds_text(waited, sizeof waited, db->busy.waited_ms);
     hf__db_log(db, db->busy.waited_ms < LONG_WAIT_MS ? HF_LOG_DEBUG : HF_LOG_WARNING,
-               "lock_timeout", "gave up after waiting %s for the lock held by %s", waited,
-               db->busy.holder[0] ? db->busy.holder : "an unknown process");
+               "lock_timeout", "gave up after waiting %s for the lock held by %s",
+               waited, db->busy.holder[0] ? db->busy.holder : "an unknown process");
 }
 
 int
@@ -101,7 +101,8 @@ hf_sqlite_interrupt(struct hf_sqlite_db *db)
     if (!db)
         return;
     atomic_fetch_add(&db->busy.interrupts, 1);
-    /* While the handle is being exchanged nothing runs on it; never wait for that here. */
+    /* While the handle is being exchanged nothing runs on it; never wait for that here.
+     */
     if (pthread_mutex_trylock(&db->swap) == 0) {
         if (db->handle)
             sqlite3_interrupt(db->handle);

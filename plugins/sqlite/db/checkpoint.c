@@ -1,16 +1,17 @@
 /* checkpoint.c - Holdfast's only checkpoints (SPEC 3.3): FULL and TRUNCATE, whole or
  * nothing, never beside a commit.
  *
- * Told to give up by its busy handler, SQLite's FULL checkpoint would go on as a PASSIVE
- * one and copy a part.  So the handler never gives up without interrupting its own
- * connection first: the copying loop then ends before its first page. */
+ * Told to give up by its busy handler, SQLite's FULL checkpoint would go on as a
+ * PASSIVE one and copy a part.  So the handler never gives up without interrupting its
+ * own connection first: the copying loop then ends before its first page. */
 #include <string.h>
 #include <sys/stat.h>
 
 #include "db.h"
 
-#define TURN_MS 5        /* for a transaction that is just ending */
-#define OVERDUE_MS 100   /* once the WAL is far past due, so that writers cannot starve us */
+#define TURN_MS 5 /* for a transaction that is just ending */
+#define OVERDUE_MS                                                                     \
+    100 /* once the WAL is far past due, so that writers cannot starve us */
 #define OVERDUE_TIMES 4
 
 struct wait {
@@ -47,7 +48,8 @@ wal_grew(void *ctx, sqlite3 *handle, const char *schema, int pages)
 void
 hf__checkpoint_install(struct hf_sqlite_db *db)
 {
-    /* No automatic checkpoint, and none at close: both are PASSIVE or unlink the WAL. */
+    /* No automatic checkpoint, and none at close: both are PASSIVE or unlink the WAL.
+     */
     sqlite3_wal_autocheckpoint(db->handle, 0);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_wal_hook(db->handle, wal_grew, db);
@@ -78,17 +80,19 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
         return HF_OK;
     }
     sqlite3_busy_handler(db->handle, wait_or_interrupt, &w);
-    int rc = sqlite3_wal_checkpoint_v2(
-        db->handle, "main",
-        truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_FULL, &logged, &copied);
+    int rc = sqlite3_wal_checkpoint_v2(db->handle, "main",
+                                       truncate ? SQLITE_CHECKPOINT_TRUNCATE
+                                                : SQLITE_CHECKPOINT_FULL,
+                                       &logged, &copied);
     /* With no statement open, SQLite has cleared the interrupt before it returned. */
     hf__busy_install(db);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && rc != SQLITE_INTERRUPT)
         return hf_sqlite_fail(db, rc, "checkpoint", err);
     *ret_done = rc == SQLITE_OK;
-    /* Whether the WAL begins anew is the next writer's doing, so what is due counts from
-     * here; after a deferral, from where a quarter more has come. */
-    db->checkpoint_base = atomic_load(&db->wal_pages) - (*ret_done ? 0 : due - due / 4 - 1);
+    /* Whether the WAL begins anew is the next writer's doing, so what is due counts
+     * from here; after a deferral, from where a quarter more has come. */
+    db->checkpoint_base =
+        atomic_load(&db->wal_pages) - (*ret_done ? 0 : due - due / 4 - 1);
     return HF_OK;
 }
 
@@ -114,8 +118,8 @@ hf__checkpoint_last(struct hf_sqlite_db *db)
     if (db->journal != HF_JOURNAL_WAL || lstat(name, &st) || st.st_size == 0)
         return;
     if (hf_sqlite_checkpoint(db, 1, &done, &err) != HF_OK)
-        hf__db_log(db, HF_LOG_WARNING, "checkpoint_failed", "%s; the next open tries again",
-                   err.message);
+        hf__db_log(db, HF_LOG_WARNING, "checkpoint_failed",
+                   "%s; the next open tries again", err.message);
     else
         hf__db_log(db, HF_LOG_DEBUG, done ? "checkpoint" : "checkpoint_deferred",
                    "at the last close");

@@ -19,14 +19,14 @@ struct hf__open_file;
 /* How long a call of a connection has waited, and how long it may.  Used by the thread
  * that works with the connection; only `interrupts` is touched by others. */
 struct hf__busy {
-    int64_t start_ms;      /* when the wait under way, or the last one, began */
-    int64_t deadline_ms;   /* of an armed span (open, begin); 0: each wait has its own */
+    int64_t start_ms;    /* when the wait under way, or the last one, began */
+    int64_t deadline_ms; /* of an armed span (open, begin); 0: each wait has its own */
     int64_t wait_until_ms; /* when the wait under way ends at the latest */
     int64_t waited_ms;     /* the last wait's length */
     atomic_uint interrupts;
     uint32_t interrupts_seen;
     uint32_t holder_asked;
-    char holder[160];      /* "pid 12 (python3)" of the last wait that ran out, or "" */
+    char holder[160]; /* "pid 12 (python3)" of the last wait that ran out, or "" */
 };
 
 enum hf__frozen { HF__FROZEN_NONE = 0, HF__FROZEN_IMMUTABLE, HF__FROZEN_COPY };
@@ -35,24 +35,24 @@ struct hf_sqlite_db {
     struct hf_sqlite_options opt; /* our copy; its path is `path` */
     char *path;                   /* absolute, its folder free of symlinks */
     sqlite3 *handle;
-    pthread_mutex_t swap;         /* held while handle changes, for interrupt */
-    struct hf__open_file *file;   /* the registry's entry of the original */
+    pthread_mutex_t swap;       /* held while handle changes, for interrupt */
+    struct hf__open_file *file; /* the registry's entry of the original */
     struct hf_mount mount;
     struct hf__busy busy;
     struct hf__statement *statements[64];
     uint32_t n_statements;
     uint64_t statement_clock;
-    uint32_t journal;             /* enum hf_sqlite_journal */
-    uint32_t frozen;              /* enum hf__frozen */
-    struct stat frozen_stat;      /* the file as it was when an immutable read began */
+    uint32_t journal;        /* enum hf_sqlite_journal */
+    uint32_t frozen;         /* enum hf__frozen */
+    struct stat frozen_stat; /* the file as it was when an immutable read began */
     off_t frozen_wal_size;
-    int64_t read_ms;              /* the last hf_sqlite_prepare() */
-    uint32_t is_writer;           /* counted as one of the file's writers */
-    uint32_t settled;             /* the open came to its end */
-    int tracked;                  /* host->file_track succeeded */
-    atomic_int wal_pages;         /* as of our last commit */
-    int checkpoint_base;          /* pages of them that are copied already */
-    char *copy_dir;               /* a private copy that still has names */
+    int64_t read_ms;      /* the last hf_sqlite_prepare() */
+    uint32_t is_writer;   /* counted as one of the file's writers */
+    uint32_t settled;     /* the open came to its end */
+    int tracked;          /* host->file_track succeeded */
+    atomic_int wal_pages; /* as of our last commit */
+    int checkpoint_base;  /* pages of them that are copied already */
+    char *copy_dir;       /* a private copy that still has names */
 };
 
 /* ---- open_db.c ---- */
@@ -70,7 +70,9 @@ int hf__settings_apply(struct hf_sqlite_db *db, struct hf_error *err);
 /* The name under which PATH is opened: its folder made (CREATE) and resolved. */
 int hf__db_path_settle(const char *path, int create, char **ret, struct hf_error *err);
 /* A name for texts and commands: quoted for a shell where need be, always one line. */
-struct hf__shown { char text[600]; };
+struct hf__shown {
+    char text[600];
+};
 const char *hf__shown(struct hf__shown *ret, const char *path);
 const char *hf__shown_file(struct hf__shown *ret, const char *path, const char *suffix);
 void hf__path_folder(char *ret, size_t size, const char *path);
@@ -83,10 +85,10 @@ enum hf__header {
     HF__HEADER_NONE = 0, /* no file, or an empty one */
     HF__HEADER_ROLLBACK,
     HF__HEADER_WAL,
-    HF__HEADER_MIXED,    /* bytes 18 and 19 differ, or a future format */
+    HF__HEADER_MIXED, /* bytes 18 and 19 differ, or a future format */
     HF__HEADER_BAD,
-    HF__HEADER_UNREAD    /* open in this process where it cannot be read from here, or
-                            SQLite has a rollback journal to play back first */
+    HF__HEADER_UNREAD /* open in this process where it cannot be read from here, or
+                         SQLite has a rollback journal to play back first */
 };
 uint32_t hf__header_kind(const unsigned char *bytes, size_t len); /* pure */
 
@@ -104,8 +106,8 @@ void hf__used_home(const char *path, struct hf__buf *out);
 
 /* ---- open_files.c: the databases this process has open ---- */
 
-/* Held from the look at a file until it is entered here, so that no descriptor of a file
- * with a connection is ever closed by us. */
+/* Held from the look at a file until it is entered here, so that no descriptor of a
+ * file with a connection is ever closed by us. */
 void hf__open_files_lock(void);
 void hf__open_files_unlock(void);
 struct hf__open_file *hf__open_file_use(const struct stat *st); /* under the lock */
@@ -116,27 +118,37 @@ int hf__open_file_writer_done(struct hf__open_file *file); /* 1: it was the last
 #define HF__PEEK_ELSEWHERE (-1)
 int hf__peek(const char *path, const struct stat *st, void *ret, size_t size,
              size_t *ret_len);
-/* A descriptor to read from: this process's own if it has one (not to be closed), else a
- * new one. */
+/* A descriptor to read from: this process's own if it has one (not to be closed), else
+ * a new one. */
 int hf__descriptor_borrow(const char *path, const struct stat *st, int *ret_borrowed);
 
 /* ---- journal_policy.c: the decision of SPEC 3.2, pure ---- */
 
 struct hf__journal_facts {
-    uint32_t known;        /* header and pragma agree */
-    uint32_t wal;          /* ... on WAL */
-    uint32_t has_content;  /* the file has pages */
-    uint32_t configured;   /* HF_JOURNAL_WAL or HF_JOURNAL_DELETE */
-    uint32_t cross_vm;     /* and mount_check is not off */
+    uint32_t known;         /* header and pragma agree */
+    uint32_t wal;           /* ... on WAL */
+    uint32_t has_content;   /* the file has pages */
+    uint32_t configured;    /* HF_JOURNAL_WAL or HF_JOURNAL_DELETE */
+    uint32_t cross_vm;      /* and mount_check is not off */
     uint32_t no_shared_map; /* the file system refused one */
     uint32_t require_wal;
 };
-enum hf__journal_action { HF__JOURNAL_KEEP_WAL, HF__JOURNAL_INHERIT, HF__JOURNAL_SET_DELETE,
-                          HF__JOURNAL_SET_WAL, HF__JOURNAL_REFUSE };
+enum hf__journal_action {
+    HF__JOURNAL_KEEP_WAL,
+    HF__JOURNAL_INHERIT,
+    HF__JOURNAL_SET_DELETE,
+    HF__JOURNAL_SET_WAL,
+    HF__JOURNAL_REFUSE
+};
 enum hf__journal_say { /* bits */
-    HF__SAY_DELETE_OVERRIDDEN = 1, HF__SAY_CROSS_VM_WAL = 2, HF__SAY_MODE_UNKNOWN = 4,
-    HF__SAY_CROSS_VM_DELETE = 8, HF__SAY_JOURNAL_UPGRADED = 16, /* once it succeeded */
-    HF__SAY_WAL_REFUSED = 32, HF__SAY_WAL_UNUSABLE = 64, HF__SAY_WAL_NOT_CONFIGURED = 128
+                       HF__SAY_DELETE_OVERRIDDEN = 1,
+                       HF__SAY_CROSS_VM_WAL = 2,
+                       HF__SAY_MODE_UNKNOWN = 4,
+                       HF__SAY_CROSS_VM_DELETE = 8,
+                       HF__SAY_JOURNAL_UPGRADED = 16, /* once it succeeded */
+                       HF__SAY_WAL_REFUSED = 32,
+                       HF__SAY_WAL_UNUSABLE = 64,
+                       HF__SAY_WAL_NOT_CONFIGURED = 128
 };
 struct hf__journal_plan {
     uint32_t action, say;
@@ -152,7 +164,8 @@ void hf__journal_confirm(struct hf_sqlite_db *db);
 
 /* ---- shared_map.c ---- */
 
-int hf__shared_map_probe(const char *db_path, uint32_t *ret_refused, struct hf_error *err);
+int hf__shared_map_probe(const char *db_path, uint32_t *ret_refused,
+                         struct hf_error *err);
 
 /* ---- read_only.c, private_copy.c (SPEC 3.5) ---- */
 
@@ -174,7 +187,8 @@ int hf__busy_install(struct hf_sqlite_db *db);
 /* All waits until disarm share one patience; negative: the configured one. */
 void hf__busy_arm(struct hf_sqlite_db *db, int64_t patience_ms);
 void hf__busy_disarm(struct hf_sqlite_db *db);
-/* Sleeps one turn of jitter; 0 when the deadline has passed or the call is cancelled. */
+/* Sleeps one turn of jitter; 0 when the deadline has passed or the call is cancelled.
+ */
 int hf__busy_turn(struct hf_sqlite_db *db);
 int hf__busy_cancelled(const struct hf_sqlite_db *db);
 /* A call of the user begins: interrupts that came before it do not concern it. */

@@ -12,7 +12,8 @@
 void
 hf__seconds_text(char *ret, size_t size, int64_t ms)
 {
-    snprintf(ret, size, "%lld.%lld s", (long long)(ms / 1000), (long long)(ms % 1000 / 100));
+    snprintf(ret, size, "%lld.%lld s", (long long)(ms / 1000),
+             (long long)(ms % 1000 / 100));
 }
 
 static int
@@ -58,7 +59,8 @@ missing_permission(const struct hf_sqlite_db *db, char *ret, size_t size)
         if (lstat(name, &st) || !faccessat(AT_FDCWD, name, want, AT_EACCESS))
             continue;
         int sys = errno;
-        const char *verb = faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) ? "read" : "written";
+        const char *verb =
+            faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) ? "read" : "written";
         snprintf(ret, size, "%s (mode %04o, owner %u) cannot be %s by user %u%s",
                  hf__shown(&shown, name), (unsigned)(st.st_mode & 07777),
                  (unsigned)st.st_uid, verb, (unsigned)geteuid(),
@@ -83,11 +85,12 @@ hf__wal_unusable(const struct hf_sqlite_db *db, char *ret, size_t size)
     struct hf__shown shown;
     const char *type = db->mount.fs_type[0] ? db->mount.fs_type : "this file system";
     hf__shown(&shown, db->path);
-    snprintf(ret, size,
-             "%s is in WAL mode, but %s refuses the shared mappings that WAL needs: stop "
-             "every process that uses it and run `holdfast sessions set-journal-mode delete "
-             "--db %s`, or move the database onto a native or named volume",
-             shown.text, type, shown.text);
+    snprintf(
+        ret, size,
+        "%s is in WAL mode, but %s refuses the shared mappings that WAL needs: stop "
+        "every process that uses it and run `holdfast sessions set-journal-mode delete "
+        "--db %s`, or move the database onto a native or named volume",
+        shown.text, type, shown.text);
 }
 
 static int
@@ -96,10 +99,10 @@ fail_busy(const struct hf_sqlite_db *db, const char *what, struct hf_error *err)
     char waited[32];
     struct hf__shown shown;
     hf__seconds_text(waited, sizeof waited, db->busy.waited_ms);
-    return hf_error_set(err, HF_BUSY, db->path, "%s: %s is locked by %s (waited %s): try again",
-                        what, hf__shown(&shown, db->path),
-                        db->busy.holder[0] ? db->busy.holder : "another writer or reader",
-                        waited);
+    return hf_error_set(
+        err, HF_BUSY, db->path, "%s: %s is locked by %s (waited %s): try again", what,
+        hf__shown(&shown, db->path),
+        db->busy.holder[0] ? db->busy.holder : "another writer or reader", waited);
 }
 
 static int
@@ -110,9 +113,11 @@ fail_io(const struct hf_sqlite_db *db, int rc, int sys, const char *what,
     struct hf__shown shown;
     const char *name = hf__shown(&shown, db->path);
     if (is_full(db, sys))
-        return hf_error_set(err, HF_DISK_FULL, db->path,
-                            "%s: no room left on the file system of %s; nothing was stored, "
-                            "make room and try again", what, name);
+        return hf_error_set(
+            err, HF_DISK_FULL, db->path,
+            "%s: no room left on the file system of %s; nothing was stored, "
+            "make room and try again",
+            what, name);
     if (rc == SQLITE_IOERR_NOMEM)
         return hf_error_set(err, HF_NO_MEMORY, db->path, "%s: out of memory", what);
     if (rc == SQLITE_IOERR_SHMMAP) {
@@ -122,26 +127,31 @@ fail_io(const struct hf_sqlite_db *db, int rc, int sys, const char *what,
     if ((rc & 0xff) != SQLITE_IOERR && missing_permission(db, text, sizeof text))
         return hf_error_set(err, db->opt.read_only ? HF_IO : HF_READ_ONLY, db->path,
                             "%s: %s", what, text);
-    return hf_error_set(err, HF_IO, db->path, "%s: %s on %s%s%s", what, sqlite3_errstr(rc),
-                        name, sys ? ": " : "", sys ? strerror(sys) : "");
+    return hf_error_set(err, HF_IO, db->path, "%s: %s on %s%s%s", what,
+                        sqlite3_errstr(rc), name, sys ? ": " : "",
+                        sys ? strerror(sys) : "");
 }
 
 static int
-fail_corrupt(const struct hf_sqlite_db *db, int rc, const char *what, struct hf_error *err)
+fail_corrupt(const struct hf_sqlite_db *db, int rc, const char *what,
+             struct hf_error *err)
 {
     struct hf__shown shown;
     const char *name = hf__shown(&shown, db->path);
     if (rc == SQLITE_CORRUPT_VTAB)
         return hf_error_set(err, HF_FTS_INDEX, db->path,
                             "%s: the search index of %s is damaged, the transcript is "
-                            "intact: run `holdfast sessions repair`", what, name);
+                            "intact: run `holdfast sessions repair`",
+                            what, name);
     /* An immutable read of a file that a writer touched meanwhile proves nothing. */
     if (db->frozen == HF__FROZEN_IMMUTABLE && hf__frozen_changed(db))
         return hf_error_set(err, HF_BUSY, db->path,
-                            "%s: %s was changed while it was read: try again", what, name);
+                            "%s: %s was changed while it was read: try again", what,
+                            name);
     return hf_error_set(err, HF_CORRUPT, db->path,
                         "%s: %s is damaged (%s): see `holdfast sessions repair "
-                        "--check-only`", what, name, sqlite3_errstr(rc));
+                        "--check-only`",
+                        what, name, sqlite3_errstr(rc));
 }
 
 /* SQLITE_ERROR is told apart by its text only: what names a full-text object is the
@@ -152,8 +162,8 @@ fail_error(const struct hf_sqlite_db *db, const char *what, const char *said,
 {
     int fts = strstr(said, "fts") || strstr(said, "tokenizer") ||
               strstr(said, "vtable constructor failed");
-    return hf_error_set(err, fts ? HF_FTS_INDEX : HF_UNSUPPORTED, db->path, "%s: %s", what,
-                        said);
+    return hf_error_set(err, fts ? HF_FTS_INDEX : HF_UNSUPPORTED, db->path, "%s: %s",
+                        what, said);
 }
 
 int
@@ -182,9 +192,11 @@ hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what, struct hf_erro
         code = fail_corrupt(db, rc, what, err);
         break;
     case SQLITE_FULL:
-        code = hf_error_set(err, HF_DISK_FULL, db->path,
-                            "%s: no room left for %s; nothing was stored, make room and try "
-                            "again", what, hf__shown(&shown, db->path));
+        code = hf_error_set(
+            err, HF_DISK_FULL, db->path,
+            "%s: no room left for %s; nothing was stored, make room and try "
+            "again",
+            what, hf__shown(&shown, db->path));
         break;
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
@@ -194,8 +206,8 @@ hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what, struct hf_erro
     case SQLITE_READONLY:
         if (rc == SQLITE_READONLY_DBMOVED)
             code = hf_error_set(err, HF_REPLACED, db->path,
-                                "%s: the file at %s is not the one that was opened", what,
-                                hf__shown(&shown, db->path));
+                                "%s: the file at %s is not the one that was opened",
+                                what, hf__shown(&shown, db->path));
         else if (!db->opt.read_only && missing_permission(db, text, sizeof text))
             code = hf_error_set(err, HF_READ_ONLY, db->path, "%s: %s", what, text);
         else
@@ -203,8 +215,8 @@ hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what, struct hf_erro
                                 what, hf__shown(&shown, db->path));
         break;
     case SQLITE_TOOBIG:
-        code = hf_error_set(err, HF_TOO_BIG, db->path, "%s: larger than SQLite can store",
-                            what);
+        code = hf_error_set(err, HF_TOO_BIG, db->path,
+                            "%s: larger than SQLite can store", what);
         break;
     case SQLITE_NOMEM:
         code = hf_error_set(err, HF_NO_MEMORY, db->path, "%s: out of memory", what);
@@ -214,7 +226,8 @@ hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what, struct hf_erro
                             rc == SQLITE_CONSTRAINT_UNIQUE ||
                                     rc == SQLITE_CONSTRAINT_PRIMARYKEY ||
                                     rc == SQLITE_CONSTRAINT_ROWID
-                                ? HF_EXISTS : HF_INVALID,
+                                ? HF_EXISTS
+                                : HF_INVALID,
                             db->path, "%s: %s", what, said);
         break;
     case SQLITE_MISUSE:

@@ -1,5 +1,5 @@
-/* holders.c - who holds the lock that a wait ran into, as far as /proc tells.  For texts
- * only: nothing is decided by it. */
+/* holders.c - who holds the lock that a wait ran into, as far as /proc tells.  For
+ * texts only: nothing is decided by it. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -55,7 +55,8 @@ pid_of_descriptor_lock(const struct wanted *w)
         if (!infos)
             continue;
         for (struct dirent *i; found < 0 && (i = readdir(infos));) {
-            snprintf(name, sizeof name, "/proc/%.20s/fdinfo/%.20s", p->d_name, i->d_name);
+            snprintf(name, sizeof name, "/proc/%.20s/fdinfo/%.20s", p->d_name,
+                     i->d_name);
             FILE *f = isdigit((unsigned char)i->d_name[0]) ? fopen(name, "re") : NULL;
             while (f && found < 0 && fgets(line, sizeof line, f)) {
                 long pid;

@@ -108,7 +108,8 @@ static void
 place_text(const struct hf_sqlite_db *db, char *ret, size_t size)
 {
     struct hf__shown shown;
-    const char *type = db->mount.fs_type[0] ? db->mount.fs_type : "an unknown file system";
+    const char *type =
+        db->mount.fs_type[0] ? db->mount.fs_type : "an unknown file system";
     if (db->mount.mount_point[0])
         snprintf(ret, size, "%s%s (mounted at %s)", type,
                  db->mount.sandbox ? " of a gVisor sandbox" : "",
@@ -136,49 +137,60 @@ journal_say(struct hf_sqlite_db *db, const struct hf__journal_plan *plan,
             hf_error_set(err, plan->code, db->path, "%s", text);
     }
     if (plan->say & HF__SAY_CROSS_VM_WAL) {
-        snprintf(text, sizeof text,
-                 "%s is in WAL mode on %s, a file system that crosses a VM boundary: WAL can "
-                 "silently corrupt there; stop every process that uses it, run `holdfast "
-                 "sessions set-journal-mode delete --db %s` and set "
-                 "database.journal_mode: delete, or move the database onto a native or "
-                 "named volume%s", name, place, name, more);
+        snprintf(
+            text, sizeof text,
+            "%s is in WAL mode on %s, a file system that crosses a VM boundary: WAL "
+            "can "
+            "silently corrupt there; stop every process that uses it, run `holdfast "
+            "sessions set-journal-mode delete --db %s` and set "
+            "database.journal_mode: delete, or move the database onto a native or "
+            "named volume%s",
+            name, place, name, more);
         say_once(db, HF_LOG_ERROR, "cross_vm_existing_wal", text);
     }
     if (plan->say & HF__SAY_DELETE_OVERRIDDEN) {
-        snprintf(text, sizeof text,
-                 "database.journal_mode is delete, but %s on %s is in WAL mode and stays so: "
-                 "another process may have it open, and switching would pull the log from "
-                 "under it; stop every process that uses it and run `holdfast sessions "
-                 "set-journal-mode delete --db %s`, or set database.journal_mode: wal",
-                 name, place, name);
+        snprintf(
+            text, sizeof text,
+            "database.journal_mode is delete, but %s on %s is in WAL mode and stays "
+            "so: "
+            "another process may have it open, and switching would pull the log from "
+            "under it; stop every process that uses it and run `holdfast sessions "
+            "set-journal-mode delete --db %s`, or set database.journal_mode: wal",
+            name, place, name);
         say_once(db, HF_LOG_ERROR, "delete_overridden", text);
     }
     if (plan->say & HF__SAY_MODE_UNKNOWN) {
-        snprintf(text, sizeof text,
-                 "the journal mode of %s on %s cannot be read while another process is in "
-                 "the way: it is left as it is and taken for unknown; end that process and "
-                 "open it again, or wait", name, place);
+        snprintf(
+            text, sizeof text,
+            "the journal mode of %s on %s cannot be read while another process is in "
+            "the way: it is left as it is and taken for unknown; end that process and "
+            "open it again, or wait",
+            name, place);
         if (plan->action != HF__JOURNAL_REFUSE)
             say_once(db, HF_LOG_WARNING, "mode_unknown", text);
     }
     if (plan->say & HF__SAY_CROSS_VM_DELETE) {
-        snprintf(text, sizeof text,
-                 "%s is on %s, a file system that crosses a VM boundary, where WAL can "
-                 "silently corrupt: the rollback journal is used instead (one writer at a "
-                 "time; readers and writers wait for each other); say so for good with "
-                 "database.journal_mode: delete, or move the database onto a native or "
-                 "named volume%s", name, place, more);
+        snprintf(
+            text, sizeof text,
+            "%s is on %s, a file system that crosses a VM boundary, where WAL can "
+            "silently corrupt: the rollback journal is used instead (one writer at a "
+            "time; readers and writers wait for each other); say so for good with "
+            "database.journal_mode: delete, or move the database onto a native or "
+            "named volume%s",
+            name, place, more);
         if (plan->action != HF__JOURNAL_REFUSE)
             say_once(db, HF_LOG_WARNING, "cross_vm_delete", text);
         else if (err)
             hf_error_set(err, plan->code, db->path, "WAL is required, but %s", text);
     }
     if (plan->say & HF__SAY_WAL_REFUSED) {
-        snprintf(text, sizeof text,
-                 "WAL is refused for %s on %s: the rollback journal is used instead (one "
-                 "writer at a time; readers and writers wait for each other); say so for "
-                 "good with database.journal_mode: delete, or move the database onto a "
-                 "native or named volume", name, place);
+        snprintf(
+            text, sizeof text,
+            "WAL is refused for %s on %s: the rollback journal is used instead (one "
+            "writer at a time; readers and writers wait for each other); say so for "
+            "good with database.journal_mode: delete, or move the database onto a "
+            "native or named volume",
+            name, place);
         if (plan->action != HF__JOURNAL_REFUSE)
             say_once(db, HF_LOG_ERROR, "wal_refused", text);
         else if (err)
@@ -189,7 +201,8 @@ journal_say(struct hf_sqlite_db *db, const struct hf__journal_plan *plan,
                  "%s on %s was in rollback mode and is now in WAL mode, as "
                  "database.journal_mode says; if it must not be, set "
                  "database.journal_mode: delete and run `holdfast sessions "
-                 "set-journal-mode delete --db %s`", name, place, name);
+                 "set-journal-mode delete --db %s`",
+                 name, place, name);
         say_once(db, HF_LOG_WARNING, "journal_upgraded", text);
     }
     if (plan->say & HF__SAY_WAL_NOT_CONFIGURED && err)
@@ -242,7 +255,8 @@ wal_set(struct hf_sqlite_db *db, uint32_t *ret_wal, uint32_t *ret_locked)
                 rc = SQLITE_OK;
                 break;
             }
-            if (lock_tries++ < 3 && hf__monotonic_ms() < span_end && !hf__busy_cancelled(db))
+            if (lock_tries++ < 3 && hf__monotonic_ms() < span_end &&
+                !hf__busy_cancelled(db))
                 continue;
             *ret_locked = 1;
         } else if ((rc & 0xff) == SQLITE_IOERR && io_tries++ < 2) {
@@ -273,7 +287,8 @@ is_refusal(int rc)
 }
 
 static int
-turn_wal_on(struct hf_sqlite_db *db, struct hf__journal_plan *plan, struct hf_error *err)
+turn_wal_on(struct hf_sqlite_db *db, struct hf__journal_plan *plan,
+            struct hf_error *err)
 {
     uint32_t wal = 0, locked = 0, set = 0;
     int rc = wal_set(db, &wal, &locked);
@@ -289,9 +304,10 @@ turn_wal_on(struct hf_sqlite_db *db, struct hf__journal_plan *plan, struct hf_er
         if (db->opt.require_wal)
             return hf_sqlite_fail(db, rc, "turn WAL on", err);
         if (hf__once("wal_deferred", db->path))
-            hf__db_log(db, HF_LOG_INFO, "wal_deferred",
-                       "other openers of the database are in the way of WAL; it is used in "
-                       "rollback mode until a later open can turn WAL on");
+            hf__db_log(
+                db, HF_LOG_INFO, "wal_deferred",
+                "other openers of the database are in the way of WAL; it is used in "
+                "rollback mode until a later open can turn WAL on");
         hf__journal_confirm(db);
         return HF_OK;
     }
@@ -313,9 +329,10 @@ turn_wal_on(struct hf_sqlite_db *db, struct hf__journal_plan *plan, struct hf_er
     delete_set(db, &set);
     journal_say(db, plan, err);
     if (!set)
-        say_once(db, HF_LOG_WARNING, "delete_refused",
-                 "neither WAL nor the rollback journal could be set; the database is used "
-                 "in the mode that it is in: see `holdfast doctor`");
+        say_once(
+            db, HF_LOG_WARNING, "delete_refused",
+            "neither WAL nor the rollback journal could be set; the database is used "
+            "in the mode that it is in: see `holdfast doctor`");
     hf__journal_confirm(db);
     return HF_OK;
 }
@@ -344,15 +361,18 @@ hf__journal_apply(struct hf_sqlite_db *db, struct hf_error *err)
         switch (plan.action) {
         case HF__JOURNAL_REFUSE:
             if (!f.known && plan.code == HF_BUSY) {
-                hf_sqlite_fail(db, SQLITE_BUSY,
-                               "read the journal mode, which database.journal_mode: delete "
-                               "needs to know", err);
+                hf_sqlite_fail(
+                    db, SQLITE_BUSY,
+                    "read the journal mode, which database.journal_mode: delete "
+                    "needs to know",
+                    err);
                 return HF_BUSY;
             }
             if (!f.known)
-                return hf_error_set(err, plan.code, db->path,
-                                    "WAL is required, and the journal mode cannot be read "
-                                    "while another process is in the way");
+                return hf_error_set(
+                    err, plan.code, db->path,
+                    "WAL is required, and the journal mode cannot be read "
+                    "while another process is in the way");
             journal_say(db, &plan, err);
             return plan.code;
         case HF__JOURNAL_KEEP_WAL:
@@ -367,14 +387,16 @@ hf__journal_apply(struct hf_sqlite_db *db, struct hf_error *err)
         default: {
             uint32_t set = 0;
             rc = delete_set(db, &set);
-            /* Somebody is in the way for a moment: look again, perhaps it is WAL now. */
+            /* Somebody is in the way for a moment: look again, perhaps it is WAL now.
+             */
             if (is_lock_error(rc) && hf__busy_turn(db))
                 continue;
             if (rc != SQLITE_OK)
                 return hf_sqlite_fail(db, rc, "set the rollback journal", err);
             if (!set)
-                return hf_error_set(err, HF_UNSUPPORTED, db->path,
-                                    "SQLite does not set the rollback journal for this file");
+                return hf_error_set(
+                    err, HF_UNSUPPORTED, db->path,
+                    "SQLite does not set the rollback journal for this file");
             db->journal = HF_JOURNAL_DELETE;
             journal_say(db, &plan, err);
             return HF_OK;

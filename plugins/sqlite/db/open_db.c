@@ -1,4 +1,5 @@
-/* open_db.c - hf_sqlite_open_db(): the order of SPEC 3.4, and the way back out of it. */
+/* open_db.c - hf_sqlite_open_db(): the order of SPEC 3.4, and the way back out of it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@ int
 hf__connect(struct hf_sqlite_db *db, const char *name, int flags, struct hf_error *err)
 {
     /* FULLMUTEX, although one thread at a time works with a handle: interrupt and the
-     * look at a header come from others, and a backend's slip must not become a race. */
+     * look at a header come from others, and a backend's slip must not become a race.
+     */
     sqlite3 *handle = NULL;
     int rc = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_FULLMUTEX, NULL);
     pthread_mutex_lock(&db->swap);
@@ -62,9 +64,8 @@ hf__settings_apply(struct hf_sqlite_db *db, struct hf_error *err)
     if (db->opt.journal_size_limit != HF_NO_INT)
         hf__buf_addf(&sql, "PRAGMA journal_size_limit=%lld;",
                      (long long)db->opt.journal_size_limit);
-    int code = sql.failed
-                   ? hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory")
-                   : HF_OK;
+    int code =
+        sql.failed ? hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory") : HF_OK;
     if (code == HF_OK) {
         int rc = sqlite3_exec(db->handle, sql.ptr, NULL, NULL, NULL);
         if (rc != SQLITE_OK)
@@ -87,7 +88,8 @@ schema_is_stale(struct hf_sqlite_db *db, uint32_t *ret_stale, struct hf_error *e
     *ret_stale = rc == SQLITE_DONE;
     sqlite3_finalize(stmt);
     return rc == SQLITE_ROW || rc == SQLITE_DONE
-               ? HF_OK : hf_sqlite_fail(db, rc, "read the schema", err);
+               ? HF_OK
+               : hf_sqlite_fail(db, rc, "read the schema", err);
 }
 
 /* Read first: a settled database is opened without the write lock (SPEC 3.5). */
@@ -121,10 +123,12 @@ warn_used_home(struct hf_sqlite_db *db)
     hf__used_home(db->path, &found);
     if (found.len && !found.failed && hf__once("used_home_empty", db->path)) {
         struct hf__shown shown;
-        hf__db_log(db, HF_LOG_WARNING, "used_home_empty",
-                   "%s is empty, but its home has been used: there is %s; a new database is "
-                   "made in it now; if it held sessions before, stop, put the backup or a "
-                   "copy back, and open it again", hf__shown(&shown, db->path), found.ptr);
+        hf__db_log(
+            db, HF_LOG_WARNING, "used_home_empty",
+            "%s is empty, but its home has been used: there is %s; a new database is "
+            "made in it now; if it held sessions before, stop, put the backup or a "
+            "copy back, and open it again",
+            hf__shown(&shown, db->path), found.ptr);
     }
     hf__buf_free(&found);
 }
@@ -144,8 +148,9 @@ prepare_file(struct hf_sqlite_db *db, struct hf__look *ret_look, struct hf_error
         if (code != HF_OK && code != HF_EXISTS)
             break;
         /* Now it is there, made by us or by somebody else: looked at again. */
-        code = hf_error_set(err, HF_BUSY, db->path,
-                            "the file appears and disappears: another process is at work");
+        code =
+            hf_error_set(err, HF_BUSY, db->path,
+                         "the file appears and disappears: another process is at work");
     }
     if (code == HF_OK) {
         hf__tighten(db->path, ret_look);
@@ -167,7 +172,8 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
     if (code == HF_OK)
         code = hf__check_writable(db, err);
     if (code == HF_OK)
-        code = hf__connect(db, db->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, err);
+        code = hf__connect(db, db->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+                           err);
     if (code != HF_OK)
         return code;
     if (sqlite3_db_readonly(db->handle, "main") == 1)
@@ -269,9 +275,10 @@ open_read_first(struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
     if (code == HF_OK)
         db_free(&db);
     else if (opt->host && opt->host->log)
-        opt->host->log(opt->host->ctx, HF_LOG_INFO, "schema_stale", opt->path,
-                       "the schema is read as it is: it could not be brought up to date: %s",
-                       why.message);
+        opt->host->log(
+            opt->host->ctx, HF_LOG_INFO, "schema_stale", opt->path,
+            "the schema is read as it is: it could not be brought up to date: %s",
+            why.message);
     opt->read_only = 1;
     return open_one(opt, ret_db, err);
 }
@@ -282,11 +289,12 @@ hf_sqlite_open_db(const struct hf_sqlite_options *options, struct hf_sqlite_db *
 {
     struct hf_sqlite_options opt = HF_INIT(struct hf_sqlite_options);
     if (!options || !ret_db)
-        return hf_error_set(err, HF_INVALID, NULL, "no options, or nowhere to put the handle");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "no options, or nowhere to put the handle");
     hf__abi_copy(&opt, sizeof opt, options);
     if (opt.journal_mode != HF_JOURNAL_WAL && opt.journal_mode != HF_JOURNAL_DELETE)
-        return hf_error_set(err, HF_INVALID, opt.path, "journal mode %u cannot be asked for",
-                            opt.journal_mode);
+        return hf_error_set(err, HF_INVALID, opt.path,
+                            "journal mode %u cannot be asked for", opt.journal_mode);
     if (opt.synchronous < 0 || opt.synchronous > 3)
         return hf_error_set(err, HF_INVALID, opt.path, "synchronous is 0 to 3");
     if (!sqlite3_threadsafe())

@@ -126,7 +126,8 @@ hf__descriptor_borrow(const char *path, const struct stat *st, int *ret_borrowed
 }
 
 int
-hf__peek(const char *path, const struct stat *st, void *ret, size_t size, size_t *ret_len)
+hf__peek(const char *path, const struct stat *st, void *ret, size_t size,
+         size_t *ret_len)
 {
     struct stat now;
     ssize_t n;
@@ -142,7 +143,8 @@ hf__peek(const char *path, const struct stat *st, void *ret, size_t size, size_t
         error = errno;
     /* A borrowed descriptor may have been closed and its number used again meanwhile;
      * an own one may have met another file than lstat() saw. */
-    if (!error && (fstat(fd, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino))
+    if (!error &&
+        (fstat(fd, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino))
         error = borrowed ? HF__PEEK_ELSEWHERE : ESTALE;
     if (!borrowed)
         close(fd);

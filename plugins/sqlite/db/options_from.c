@@ -77,7 +77,8 @@ hf_sqlite_options_from(const struct hf_host *host, const struct hf_open *how,
         }
         if (bad)
             return hf_error_set(err, HF_CONFIG, NULL,
-                                "database.%s: \"%s\" is not a value it can have", s->key, v);
+                                "database.%s: \"%s\" is not a value it can have",
+                                s->key, v);
     }
     *ret = o;
     return HF_OK;

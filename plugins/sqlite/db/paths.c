@@ -20,13 +20,16 @@ hf__db_path_settle(const char *path, int create, char **ret, struct hf_error *er
     struct stat st;
     int code = HF_OK;
 
-    if (!path || path[0] != '/' || !*++base || !strcmp(base, ".") || !strcmp(base, ".."))
+    if (!path || path[0] != '/' || !*++base || !strcmp(base, ".") ||
+        !strcmp(base, ".."))
         return hf_error_set(err, HF_INVALID, path,
                             "a database needs the absolute path of a file");
     if (strlen(path) >= sizeof err->path)
-        return hf_error_set(err, HF_TOO_BIG, NULL,
-                            "the path of the database has %zu bytes: SQLite takes at most "
-                            "%zu, use a shorter home", strlen(path), limit);
+        return hf_error_set(
+            err, HF_TOO_BIG, NULL,
+            "the path of the database has %zu bytes: SQLite takes at most "
+            "%zu, use a shorter home",
+            strlen(path), limit);
     folder = strndup(path, base - path > 1 ? (size_t)(base - path) - 1 : 1);
     if (!folder)
         goto no_memory;
@@ -41,9 +44,11 @@ hf__db_path_settle(const char *path, int create, char **ret, struct hf_error *er
     if (!full)
         goto no_memory;
     if (strlen(full) > limit) {
-        code = hf_error_set(err, HF_TOO_BIG, full,
-                            "the path of the database has %zu bytes: SQLite takes at most "
-                            "%zu, use a shorter home", strlen(full), limit);
+        code =
+            hf_error_set(err, HF_TOO_BIG, full,
+                         "the path of the database has %zu bytes: SQLite takes at most "
+                         "%zu, use a shorter home",
+                         strlen(full), limit);
         goto out;
     }
     *ret = full;
@@ -78,7 +83,8 @@ hf__shown(struct hf__shown *ret, const char *path)
             hf__buf_addc(&out, *p);
         }
     hf__buf_adds(&out, quote ? "'" : "");
-    snprintf(ret->text, sizeof ret->text, "%s", out.failed || !out.ptr ? path : out.ptr);
+    snprintf(ret->text, sizeof ret->text, "%s",
+             out.failed || !out.ptr ? path : out.ptr);
     hf__buf_free(&out);
     return ret->text;
 }

@@ -59,19 +59,22 @@ refuse_kind(const char *path, mode_t mode, struct hf_error *err)
     struct hf__shown shown, target;
     if (S_ISLNK(mode)) {
         char *real = realpath(path, NULL);
-        hf_error_set(err, HF_UNSUPPORTED, path,
-                     "%s is a symbolic link, and a database is only opened under its own "
-                     "name: use the folder of %s as the home, or put the file itself here "
-                     "(`mv %s %s` while nothing has it open)",
-                     hf__shown(&shown, path), real ? hf__shown(&target, real) : "its target",
-                     real ? hf__shown(&target, real) : "TARGET", shown.text);
+        hf_error_set(
+            err, HF_UNSUPPORTED, path,
+            "%s is a symbolic link, and a database is only opened under its own "
+            "name: use the folder of %s as the home, or put the file itself here "
+            "(`mv %s %s` while nothing has it open)",
+            hf__shown(&shown, path), real ? hf__shown(&target, real) : "its target",
+            real ? hf__shown(&target, real) : "TARGET", shown.text);
         free(real);
         return HF_UNSUPPORTED;
     }
     hf__shown(&shown, path);
-    return hf_error_set(err, HF_UNSUPPORTED, path,
-                        "%s is %s, not a database: choose another home, or move it away "
-                        "(`mv %s NEWNAME`)", shown.text, kind_of(mode), shown.text);
+    return hf_error_set(
+        err, HF_UNSUPPORTED, path,
+        "%s is %s, not a database: choose another home, or move it away "
+        "(`mv %s NEWNAME`)",
+        shown.text, kind_of(mode), shown.text);
 }
 
 /* lstat of PATH + SUFFIX.  *ret->st_mode is 0 when there is nothing. */
@@ -98,14 +101,16 @@ look_at(const char *path, const char *suffix, struct stat *ret, struct hf_error 
 
 /* What the two files hold is in the WAL only: both stay, and the way out is named. */
 static int
-refuse_wal(const char *path, const char *how, const struct stat *wal, struct hf_error *err)
+refuse_wal(const char *path, const char *how, const struct stat *wal,
+           struct hf_error *err)
 {
     struct hf__shown main_file, wal_file;
     hf__shown(&main_file, path);
     hf__shown_file(&wal_file, path, "-wal");
     return hf_error_set(
         err, HF_CORRUPT, path,
-        "%s %s while %s (%lld bytes) holds commits that were never merged into it; both "
+        "%s %s while %s (%lld bytes) holds commits that were never merged into it; "
+        "both "
         "are left untouched: get them back with `holdfast sessions recover --source %s "
         "--wal %s --output NEW.db`",
         main_file.text, how, wal_file.text, (long long)wal->st_size, main_file.text,
@@ -119,10 +124,12 @@ refuse_header(const char *path, const struct stat *wal, struct hf_error *err)
     if (wal->st_size > WAL_HEADER)
         return refuse_wal(path, "has a broken header", wal, err);
     hf__shown(&shown, path);
-    return hf_error_set(err, HF_CORRUPT, path,
-                        "%s is no SQLite database, or its header is overwritten; it is left "
-                        "untouched: see what is in it with `holdfast sessions recover "
-                        "--source %s --inspect-only`", shown.text, shown.text);
+    return hf_error_set(
+        err, HF_CORRUPT, path,
+        "%s is no SQLite database, or its header is overwritten; it is left "
+        "untouched: see what is in it with `holdfast sessions recover "
+        "--source %s --inspect-only`",
+        shown.text, shown.text);
 }
 
 /* A rollback journal that SQLite would play back: it may hold the very header that a
@@ -130,7 +137,8 @@ refuse_header(const char *path, const struct stat *wal, struct hf_error *err)
 static int
 journal_is_hot(const char *path, const struct stat *journal)
 {
-    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9,
+                                           0x20, 0xa1, 0x63, 0xd7};
     unsigned char bytes[8];
     char name[4128];
     if (journal->st_size < 512)
@@ -186,10 +194,12 @@ hf__preflight(const char *path, struct hf__look *ret, struct hf_error *err)
         sys = hf__peek(path, &l.main, bytes, sizeof bytes, &len);
     }
     if (sys) {
-        code = hf_error_set(err, HF_IO, path, "cannot read %s: %s%s", hf__shown(&shown, path),
-                            strerror(sys), sys == EACCES
-                                ? " (it belongs to somebody else, or its mode forbids it: "
-                                  "see `ls -l`)" : "");
+        code = hf_error_set(
+            err, HF_IO, path, "cannot read %s: %s%s", hf__shown(&shown, path),
+            strerror(sys),
+            sys == EACCES ? " (it belongs to somebody else, or its mode forbids it: "
+                            "see `ls -l`)"
+                          : "");
         if (err)
             err->sys_errno = sys;
         return code;
@@ -198,14 +208,17 @@ hf__preflight(const char *path, struct hf__look *ret, struct hf_error *err)
     if (l.header == HF__HEADER_BAD && !l.wal_holds_frames &&
         journal_is_hot(path, &l.journal))
         l.header = HF__HEADER_UNREAD; /* what it really is shows after the playback */
-    if (l.header == HF__HEADER_BAD || (l.header == HF__HEADER_NONE && l.wal_holds_frames)) {
-        /* Somebody may be writing the first page just now: only what stays is refused. */
+    if (l.header == HF__HEADER_BAD ||
+        (l.header == HF__HEADER_NONE && l.wal_holds_frames)) {
+        /* Somebody may be writing the first page just now: only what stays is refused.
+         */
         hf__sleep_ms(10);
         sys = hf__peek(path, &l.main, again, sizeof again, &again_len);
         if (sys || again_len != len || memcmp(bytes, again, len) != 0)
-            return hf_error_set(err, HF_BUSY, path,
-                                "%s is being written while its header is read: try again",
-                                hf__shown(&shown, path));
+            return hf_error_set(
+                err, HF_BUSY, path,
+                "%s is being written while its header is read: try again",
+                hf__shown(&shown, path));
         if (l.header == HF__HEADER_NONE)
             return refuse_wal(path, "is empty", &l.wal, err);
         return refuse_header(path, &l.wal, err);
@@ -219,7 +232,8 @@ void
 hf__tighten(const char *path, const struct hf__look *look)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    const struct stat *const stats[] = {&look->main, &look->wal, &look->shm, &look->journal};
+    const struct stat *const stats[] = {&look->main, &look->wal, &look->shm,
+                                        &look->journal};
     char name[4128];
     for (size_t i = 0; i < 4; i++)
         if (stats[i]->st_mode & 077) {

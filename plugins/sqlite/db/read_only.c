@@ -21,8 +21,9 @@ hf__frozen_changed(const struct hf_sqlite_db *db)
     char name[4128];
     struct stat now, wal;
     const struct stat *then = &db->frozen_stat;
-    if (lstat(db->path, &now) || now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
-        now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+    if (lstat(db->path, &now) || now.st_dev != then->st_dev ||
+        now.st_ino != then->st_ino || now.st_size != then->st_size ||
+        now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != then->st_mtim.tv_nsec)
         return 1;
     return !lstat(suffixed(name, sizeof name, db->path, "-wal"), &wal) &&
@@ -33,11 +34,13 @@ hf__frozen_changed(const struct hf_sqlite_db *db)
 static int
 first_read(struct hf_sqlite_db *db)
 {
-    return sqlite3_exec(db->handle, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    return sqlite3_exec(db->handle, "SELECT count(*) FROM sqlite_schema", NULL, NULL,
+                        NULL);
 }
 
 static int
-open_immutable(struct hf_sqlite_db *db, const struct hf__look *look, struct hf_error *err)
+open_immutable(struct hf_sqlite_db *db, const struct hf__look *look,
+               struct hf_error *err)
 {
     char *uri = hf__db_uri(db->path, "?immutable=1");
     if (!uri)
@@ -51,7 +54,8 @@ open_immutable(struct hf_sqlite_db *db, const struct hf__look *look, struct hf_e
         return code;
     int rc = first_read(db);
     if (hf__frozen_changed(db))
-        return hf_error_set(err, HF_BUSY, db->path, "it was changed while it was read: try "
+        return hf_error_set(err, HF_BUSY, db->path,
+                            "it was changed while it was read: try "
                             "again");
     if (rc != SQLITE_OK)
         return hf_sqlite_fail(db, rc, "read the database", err);
@@ -86,11 +90,13 @@ open_copy(struct hf_sqlite_db *db, const struct hf__look *look, struct hf_error 
     /* SQLite has its descriptors: without names the copy cannot outlive the process. */
     hf__private_copy_remove(&db->copy_dir);
     if (code == HF_OK) {
-        db->journal = look->header == HF__HEADER_WAL ? HF_JOURNAL_WAL : HF_JOURNAL_DELETE;
+        db->journal =
+            look->header == HF__HEADER_WAL ? HF_JOURNAL_WAL : HF_JOURNAL_DELETE;
         if (hf__once("read_from_copy", db->path))
-            hf__db_log(db, HF_LOG_INFO, "read_from_copy",
-                       "the database has commits that only a writer could bring in; it is "
-                       "read from a private copy, which shows nothing that comes later");
+            hf__db_log(
+                db, HF_LOG_INFO, "read_from_copy",
+                "the database has commits that only a writer could bring in; it is "
+                "read from a private copy, which shows nothing that comes later");
     }
     return code;
 }
@@ -105,9 +111,11 @@ needs_help(int rc)
 }
 
 static int
-open_normally(struct hf_sqlite_db *db, const struct hf__look *look, struct hf_error *err)
+open_normally(struct hf_sqlite_db *db, const struct hf__look *look,
+              struct hf_error *err)
 {
-    int code = hf__connect(db, db->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, err);
+    int code =
+        hf__connect(db, db->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, err);
     if (code != HF_OK)
         return code;
     int rc = first_read(db);
@@ -150,7 +158,8 @@ hf__open_read(struct hf_sqlite_db *db, struct hf_error *err)
         /* An empty file is looked at without its sidecars: SQLite would remove them. */
         if (look.header == HF__HEADER_NONE)
             code = open_immutable(db, &look, err);
-        else if (look.header != HF__HEADER_WAL || (look.wal.st_mode && look.shm.st_mode))
+        else if (look.header != HF__HEADER_WAL ||
+                 (look.wal.st_mode && look.shm.st_mode))
             code = open_normally(db, &look, err);
         else if (look.wal_holds_frames)
             code = open_copy(db, &look, err);

@@ -5,7 +5,8 @@
 
 #include "db.h"
 
-/* A bound for callers that build their SQL; the fixed texts of a backend are far fewer. */
+/* A bound for callers that build their SQL; the fixed texts of a backend are far fewer.
+ */
 #define MOST 256u
 
 struct hf__statement {
@@ -40,7 +41,8 @@ evict_one(struct hf_sqlite_db *db)
     struct hf__statement **oldest = NULL;
     for (size_t i = 0; i < sizeof db->statements / sizeof *db->statements; i++)
         for (struct hf__statement **p = &db->statements[i]; *p; p = &(*p)->next)
-            if (!sqlite3_stmt_busy((*p)->stmt) && (!oldest || (*p)->used < (*oldest)->used))
+            if (!sqlite3_stmt_busy((*p)->stmt) &&
+                (!oldest || (*p)->used < (*oldest)->used))
                 oldest = p;
     if (oldest) {
         struct hf__statement *gone = *oldest;
@@ -77,8 +79,8 @@ hf_sqlite_prepare(struct hf_sqlite_db *db, const char *sql, sqlite3_stmt **ret_s
         free(st);
         return hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory");
     }
-    int rc = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &st->stmt,
-                                NULL);
+    int rc = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                &st->stmt, NULL);
     if (rc != SQLITE_OK || !st->stmt) {
         statement_free(st);
         return hf_sqlite_fail(db, rc ? rc : SQLITE_MISUSE, "prepare a statement", err);

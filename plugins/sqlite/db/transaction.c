@@ -24,8 +24,8 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
     if (!armed)
         hf__busy_arm(db, patience_ms);
     /* SQLite does not call the busy handler where waiting could be a deadlock between
-     * two connections.  We hold nothing then, so we come back ourselves; but with a read
-     * of our own open, on an old snapshot, no waiting would help. */
+     * two connections.  We hold nothing then, so we come back ourselves; but with a
+     * read of our own open, on an old snapshot, no waiting would help. */
     do
         rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     while ((rc & 0xff) == SQLITE_BUSY && !reads_are_open(db) && hf__busy_turn(db));
@@ -34,8 +34,9 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
     if (rc == SQLITE_OK)
         return HF_OK;
     if (rc == SQLITE_BUSY_SNAPSHOT && reads_are_open(db))
-        return hf_error_set(err, HF_MISUSE, db->path,
-                            "begin a transaction: a read of the same handle is not finished");
+        return hf_error_set(
+            err, HF_MISUSE, db->path,
+            "begin a transaction: a read of the same handle is not finished");
     return hf_sqlite_fail(db, rc, "begin a transaction", err);
 }
 

@@ -28,14 +28,15 @@ static char test_log[65536]; /* "LEVEL event: text" lines */
 static struct hf_mount test_mount;
 
 __attribute__((format(printf, 5, 6))) static inline void
-test_log_fn(void *ctx, int32_t level, const char *event, const char *path, const char *fmt,
-            ...)
+test_log_fn(void *ctx, int32_t level, const char *event, const char *path,
+            const char *fmt, ...)
 {
     size_t at = strlen(test_log);
     va_list ap;
     (void)ctx;
     (void)path;
-    at += (size_t)snprintf(test_log + at, sizeof test_log - at, "%d %s: ", (int)level, event);
+    at += (size_t)snprintf(test_log + at, sizeof test_log - at, "%d %s: ", (int)level,
+                           event);
     va_start(ap, fmt);
     vsnprintf(test_log + at, sizeof test_log - at, fmt, ap);
     va_end(ap);
@@ -51,8 +52,8 @@ test_classify(void *ctx, const char *path, struct hf_mount *ret)
     *ret = test_mount;
 }
 
-static const struct hf_host test_host = {HF_ABI(struct hf_host), NULL, test_log_fn,
-                                         test_classify, NULL, NULL, NULL};
+static const struct hf_host test_host = {
+    HF_ABI(struct hf_host), NULL, test_log_fn, test_classify, NULL, NULL, NULL};
 
 /* How many lines of the log hold WHAT. */
 static inline int
@@ -68,7 +69,8 @@ static inline int
 dir_setup(void **state)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(test_dir, sizeof test_dir, "%s/hf-unit-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    snprintf(test_dir, sizeof test_dir, "%s/hf-unit-XXXXXX",
+             tmp && *tmp ? tmp : "/tmp");
     assert_non_null(mkdtemp(test_dir));
     test_log[0] = '\0';
     test_mount = HF_INIT(struct hf_mount);
@@ -140,8 +142,8 @@ write_file(const char *path, const void *bytes, size_t len)
     close(fd);
 }
 
-/* Through the descriptor of an open connection, if there is one: opening and closing one
- * of our own would drop that connection's locks. */
+/* Through the descriptor of an open connection, if there is one: opening and closing
+ * one of our own would drop that connection's locks. */
 static inline size_t
 read_whole(const char *path, unsigned char *ret, size_t size)
 {
@@ -187,8 +189,8 @@ struct other {
     int done; /* closing it lets the process go */
 };
 
-/* The other process's side: this program again, so that nothing of SQLite's memory comes
- * along (a forked copy would think that it holds our locks). */
+/* The other process's side: this program again, so that nothing of SQLite's memory
+ * comes along (a forked copy would think that it holds our locks). */
 __attribute__((constructor)) static void
 other_main(void)
 {

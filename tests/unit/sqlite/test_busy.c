@@ -1,4 +1,5 @@
-/* test_busy.c - waiting for a lock: the deadline, the text, who is named, cancelling. */
+/* test_busy.c - waiting for a lock: the deadline, the text, who is named, cancelling.
+ */
 #include <pthread.h>
 
 #include "db_test.h"
@@ -97,8 +98,10 @@ interrupt_ends_a_wait(void **state)
     assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"), 0);
     /* And a long statement ends, too. */
     assert_int_equal(pthread_create(&thread, NULL, interrupt_later, db), 0);
-    assert_int_equal(hf_sqlite_exec(db, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT "
-                                        "x+1 FROM c) SELECT count(*) FROM c", &err),
+    assert_int_equal(hf_sqlite_exec(db,
+                                    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT "
+                                    "x+1 FROM c) SELECT count(*) FROM c",
+                                    &err),
                      HF_CANCELLED);
     pthread_join(thread, NULL);
     hf_sqlite_close_db(&db);
@@ -143,15 +146,18 @@ statements_are_prepared_once(void **state)
     struct hf_error err;
     sqlite3_stmt *a, *b, *c;
     run(db, "INSERT INTO t VALUES(1,1),(2,2)");
-    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &a, &err), HF_OK);
+    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &a, &err),
+                     HF_OK);
     sqlite3_bind_int(a, 1, 0);
     assert_int_equal(sqlite3_step(a), SQLITE_ROW);
     /* Running: a caller further in gets a twin. */
-    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &b, &err), HF_OK);
+    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &b, &err),
+                     HF_OK);
     assert_ptr_not_equal(a, b);
     assert_int_equal(sqlite3_step(a), SQLITE_ROW);
     hf_sqlite_done(a);
-    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &c, &err), HF_OK);
+    assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t WHERE b>?", &c, &err),
+                     HF_OK);
     assert_true(c == a || c == b);
     assert_int_equal(sqlite3_step(c), SQLITE_DONE); /* no binding is left: b > NULL */
     hf_sqlite_done(c);
@@ -169,10 +175,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(gives_up_at_the_deadline),
-        TEST(waits_until_the_lock_is_free),
-        TEST(interrupt_ends_a_wait),
-        TEST(stale_snapshot_is_no_lock),
+        TEST(gives_up_at_the_deadline),     TEST(waits_until_the_lock_is_free),
+        TEST(interrupt_ends_a_wait),        TEST(stale_snapshot_is_no_lock),
         TEST(statements_are_prepared_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

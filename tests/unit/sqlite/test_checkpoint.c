@@ -10,8 +10,10 @@ static void
 fill(struct hf_sqlite_db *db, int rows)
 {
     char sql[200];
-    snprintf(sql, sizeof sql, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c "
-             "LIMIT %d) INSERT INTO t SELECT x, randomblob(400) FROM c", rows);
+    snprintf(sql, sizeof sql,
+             "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c "
+             "LIMIT %d) INSERT INTO t SELECT x, randomblob(400) FROM c",
+             rows);
     run(db, sql);
 }
 
@@ -55,7 +57,8 @@ whole_or_nothing(void **state)
     struct hf_sqlite_db *db = new_db();
     assert_int_equal(checkpoint(db, 0), 1);
     fill(db, 100);
-    struct other reader = other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
+    struct other reader =
+        other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
     fill(db, 300);
     for (uint32_t truncate = 0; truncate < 2; truncate++)
         assert_deferred(db, truncate);
@@ -94,7 +97,8 @@ only_when_due(void **state)
     /* Not due again until as much has come again. */
     assert_true(atomic_load(&db->wal_pages) - db->checkpoint_base < 50);
     /* Deferred by a reader, it is not asked for at every commit. */
-    struct other reader = other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
+    struct other reader =
+        other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
     fill(db, 600);
     size = file_size(in_dir("state.db"));
     assert_int_equal(hf_sqlite_checkpoint_if_due(db, &err), HF_OK);
@@ -156,7 +160,8 @@ close_beside_a_reader_changes_nothing(void **state)
 {
     (void)state;
     struct hf_sqlite_db *db = new_db();
-    struct other reader = other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
+    struct other reader =
+        other_start(in_dir("state.db"), "BEGIN; SELECT count(*) FROM t");
     fill(db, 100);
     size_t len = read_whole(in_dir("state.db"), before, sizeof before);
     hf_sqlite_close_db(&db);

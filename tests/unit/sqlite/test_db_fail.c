@@ -28,7 +28,10 @@ static void
 codes(void **state)
 {
     (void)state;
-    static const struct { int rc, code; const char *says; } cases[] = {
+    static const struct {
+        int rc, code;
+        const char *says;
+    } cases[] = {
         {SQLITE_CORRUPT, HF_CORRUPT, "holdfast sessions repair --check-only"},
         {SQLITE_NOTADB, HF_CORRUPT, "state.db"},
         {SQLITE_CORRUPT_VTAB, HF_FTS_INDEX, "transcript is intact"},
@@ -76,10 +79,12 @@ real_constraints(void **state)
     assert_non_null(strstr(err.message, "u.a"));
     assert_int_equal(hf_sqlite_exec(db, "INSERT INTO u VALUES(2,0)", &err), HF_INVALID);
     assert_int_equal(hf_sqlite_exec(db, "SELECT * FROM nowhere", &err), HF_UNSUPPORTED);
-    run(db, "CREATE VIRTUAL TABLE messages_fts USING fts5(x); DROP TABLE messages_fts_config");
+    run(db, "CREATE VIRTUAL TABLE messages_fts USING fts5(x); DROP TABLE "
+            "messages_fts_config");
     hf_sqlite_close_db(&db);
     db = opened(&opt);
-    assert_int_equal(hf_sqlite_exec(db, "SELECT * FROM messages_fts", &err), HF_FTS_INDEX);
+    assert_int_equal(hf_sqlite_exec(db, "SELECT * FROM messages_fts", &err),
+                     HF_FTS_INDEX);
     hf_sqlite_close_db(&db);
 }
 
@@ -185,11 +190,18 @@ static void
 options_from_settings(void **state)
 {
     (void)state;
-    struct hf_setting settings[] = {
-        {"journal_mode", "delete"}, {"mount_check", "off"}, {"lock_style", "posix"},
-        {"synchronous", "normal"}, {"cache_size", "-2000"}, {"mmap_size", ""},
-        {"temp_store", "2"}, {"journal_size_limit", "1000"}, {"wal_autocheckpoint", "7"},
-        {"patience_ms", "1234"}, {"sessions.index", "deferred"}, {NULL, NULL}};
+    struct hf_setting settings[] = {{"journal_mode", "delete"},
+                                    {"mount_check", "off"},
+                                    {"lock_style", "posix"},
+                                    {"synchronous", "normal"},
+                                    {"cache_size", "-2000"},
+                                    {"mmap_size", ""},
+                                    {"temp_store", "2"},
+                                    {"journal_size_limit", "1000"},
+                                    {"wal_autocheckpoint", "7"},
+                                    {"patience_ms", "1234"},
+                                    {"sessions.index", "deferred"},
+                                    {NULL, NULL}};
     struct hf_open how = HF_INIT(struct hf_open);
     struct hf_sqlite_options o = HF_INIT(struct hf_sqlite_options);
     struct hf_error err;

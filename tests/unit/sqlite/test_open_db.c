@@ -77,7 +77,8 @@ failed_initialize_leaves_nothing(void **state)
     assert_null(db);
     o.initialize = NULL;
     db = opened(&o);
-    assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM sqlite_schema"), 0);
+    assert_int_equal(
+        raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM sqlite_schema"), 0);
     hf_sqlite_close_db(&db);
 }
 
@@ -97,7 +98,8 @@ cross_vm_new_and_empty(void **state)
         for (int i = 0; i < 3; i++) {
             struct hf_sqlite_db *db = opened(&o);
             assert_int_equal(hf_sqlite_journal(db), HF_JOURNAL_DELETE);
-            assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"), 0);
+            assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"),
+                             0);
             hf_sqlite_close_db(&db);
         }
         assert_string_equal(header_mode(path), "1/1");
@@ -119,7 +121,8 @@ cross_vm_existing_wal_stays(void **state)
 {
     (void)state;
     const char *path = in_dir("state.db");
-    raw_sql(path, "PRAGMA journal_mode=WAL; CREATE TABLE t(a); INSERT INTO t VALUES(7)");
+    raw_sql(path,
+            "PRAGMA journal_mode=WAL; CREATE TABLE t(a); INSERT INTO t VALUES(7)");
     raw_sql(in_dir("one-page.db"), "PRAGMA journal_mode=WAL");
     test_mount.mount_class = HF_MOUNT_CROSS_VM;
     snprintf(test_mount.fs_type, sizeof test_mount.fs_type, "fuse.virtiofs");
@@ -227,8 +230,8 @@ current(void *ctx, sqlite3 *db, uint32_t *ret_stale, struct hf_error *err)
 {
     (void)ctx;
     (void)err;
-    *ret_stale = sqlite3_table_column_metadata(db, NULL, "t", "b", NULL, NULL, NULL, NULL,
-                                               NULL) != SQLITE_OK;
+    *ret_stale = sqlite3_table_column_metadata(db, NULL, "t", "b", NULL, NULL, NULL,
+                                               NULL, NULL) != SQLITE_OK;
     return HF_OK;
 }
 
@@ -246,7 +249,8 @@ settled_open_beside_a_writer(void **state)
         struct hf_sqlite_db *db = opened(&opt);
         hf_sqlite_close_db(&db);
 
-        struct other o = other_start(path, "BEGIN IMMEDIATE; INSERT INTO t VALUES(1,1)");
+        struct other o =
+            other_start(path, "BEGIN IMMEDIATE; INSERT INTO t VALUES(1,1)");
         traced[0] = '\0';
         sqlite3_auto_extension((void (*)(void))trace_every);
         int64_t start = hf__monotonic_ms();
@@ -318,8 +322,8 @@ second_handle_keeps_the_locks(void **state)
     /* Had a close dropped RESERVED, the kernel would let another process have it. */
     pid_t pid = fork();
     if (pid == 0) {
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET,
-                             .l_start = 1073741825, .l_len = 1};
+        struct flock lock = {
+            .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1073741825, .l_len = 1};
         int fd = open(in_dir("state.db"), O_RDWR | O_CLOEXEC);
         int rc = fcntl(fd, F_GETLK, &lock);
         _exit(rc == 0 && lock.l_type != F_UNLCK ? 0 : 1);
@@ -404,9 +408,17 @@ paths(void **state)
     struct hf_sqlite_db *db = NULL;
     struct hf_error err;
     char deep[5000];
-    static const char *const names[] = {"sp ace", "h#ash", "q?x", "pct%20y", "pct%41",
-                                        "amp&mode=rwc", "semi;colon", "quote'\"x", "new\nline",
-                                        "汉字", "file:abc?mode=memory"};
+    static const char *const names[] = {"sp ace",
+                                        "h#ash",
+                                        "q?x",
+                                        "pct%20y",
+                                        "pct%41",
+                                        "amp&mode=rwc",
+                                        "semi;colon",
+                                        "quote'\"x",
+                                        "new\nline",
+                                        "汉字",
+                                        "file:abc?mode=memory"};
     struct hf_sqlite_options opt = options_for(NULL);
     opt.initialize = init_table;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -423,7 +435,8 @@ paths(void **state)
         db = opened(&opt);
         assert_int_equal(hf_sqlite_frozen(db), 1);
         assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"), 1);
-        assert_int_not_equal(hf_sqlite_exec(db, "INSERT INTO t VALUES(2,2)", &err), HF_OK);
+        assert_int_not_equal(hf_sqlite_exec(db, "INSERT INTO t VALUES(2,2)", &err),
+                             HF_OK);
         hf_sqlite_close_db(&db);
     }
     opt.read_only = 0;

@@ -82,9 +82,11 @@ make_pair(const char *name)
     const char *source = in_dir("source.db");
     assert_int_equal(sqlite3_open(source, &raw), SQLITE_OK);
     sqlite3_wal_autocheckpoint(raw, 0);
-    assert_int_equal(sqlite3_exec(raw, "PRAGMA journal_mode=WAL; CREATE TABLE t(a);"
-                                       "INSERT INTO t VALUES('in the wal')",
-                                  NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw,
+                                  "PRAGMA journal_mode=WAL; CREATE TABLE t(a);"
+                                  "INSERT INTO t VALUES('in the wal')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
     snprintf(wal, sizeof wal, "%s-wal", source);
     snprintf(copy_wal, sizeof copy_wal, "%s-wal", in_dir(name));
     write_file(in_dir(name), bytes, read_whole(source, bytes, sizeof bytes));
@@ -99,8 +101,9 @@ wal_beside_nothing(void **state)
     (void)state;
     static unsigned char before[1 << 20], after[1 << 20];
     for (int i = 0; i < 5; i++) {
-        static const char *const how[] = {"is missing", "is empty", "has a broken header",
-                                          "has a broken header", "has a broken header"};
+        static const char *const how[] = {"is missing", "is empty",
+                                          "has a broken header", "has a broken header",
+                                          "has a broken header"};
         char name[16];
         char zero[100] = {0};
         snprintf(name, sizeof name, "%d.db", i);
@@ -116,8 +119,9 @@ wal_beside_nothing(void **state)
             int fd = open(in_dir(name), O_WRONLY | O_CLOEXEC);
             if (i == 2)
                 memset(zero, 'x', sizeof zero);
-            assert_int_equal(pwrite(fd, zero, i == 4 ? 1 : sizeof zero, i == 4 ? 19 : 0),
-                             i == 4 ? 1 : (int)sizeof zero);
+            assert_int_equal(
+                pwrite(fd, zero, i == 4 ? 1 : sizeof zero, i == 4 ? 19 : 0),
+                i == 4 ? 1 : (int)sizeof zero);
             close(fd);
         }
         long long size = file_size(in_dir(name));
@@ -197,10 +201,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(other_kinds_of_file),
-        TEST(wal_beside_nothing),
-        TEST(not_sqlite),
-        TEST(header_is_read_through_our_own_descriptor),
+        TEST(other_kinds_of_file), TEST(wal_beside_nothing),
+        TEST(not_sqlite),          TEST(header_is_read_through_our_own_descriptor),
         TEST(names_in_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,8 @@ closed_wal_file_is_read_immutable(void **state)
     assert_int_equal(hf_sqlite_frozen(db), 1);
     assert_int_equal(count(db), 1);
     assert_int_equal(hf_sqlite_begin(db, 0, &err), HF_READ_ONLY);
-    assert_int_equal(hf_sqlite_exec(db, "INSERT INTO t VALUES(2,2)", &err), HF_READ_ONLY);
+    assert_int_equal(hf_sqlite_exec(db, "INSERT INTO t VALUES(2,2)", &err),
+                     HF_READ_ONLY);
     assert_int_equal(files_in_dir(), 1);
     /* Somebody comes to write: the next read sees it, and is no longer frozen. */
     struct other o = other_start(in_dir("state.db"), "INSERT INTO t VALUES(2,2)");
@@ -82,7 +83,8 @@ empty_file_is_an_empty_database(void **state)
     write_file(in_dir("state.db"), "", 0);
     write_file(in_dir("state.db-wal"), "", 0);
     struct hf_sqlite_db *db = reading("state.db");
-    assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM sqlite_schema"), 0);
+    assert_int_equal(
+        raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM sqlite_schema"), 0);
     hf_sqlite_close_db(&db);
     assert_int_equal(files_in_dir(), 2);
 }
@@ -92,8 +94,9 @@ live_wal_is_read_as_it_is(void **state)
 {
     (void)state;
     raw_sql(in_dir("state.db"), "PRAGMA journal_mode=WAL; CREATE TABLE t(a,b)");
-    struct other o = other_start(in_dir("state.db"), "PRAGMA wal_autocheckpoint=0;"
-                                 "INSERT INTO t VALUES(1,1); BEGIN IMMEDIATE");
+    struct other o =
+        other_start(in_dir("state.db"), "PRAGMA wal_autocheckpoint=0;"
+                                        "INSERT INTO t VALUES(1,1); BEGIN IMMEDIATE");
     long long wal = file_size(in_dir("state.db-wal"));
     int64_t start = hf__monotonic_ms();
     struct hf_sqlite_db *db = reading("state.db");
@@ -144,10 +147,11 @@ hot_journal_is_read_from_a_copy(void **state)
     static unsigned char before[1 << 20], after[1 << 20];
     raw_sql(in_dir("state.db"), "CREATE TABLE t(a,b); INSERT INTO t VALUES(1,1)");
     /* A cache of one page: the transaction writes into the main file before its end. */
-    struct other o = other_start(
-        in_dir("state.db"), "PRAGMA cache_size=1; BEGIN; WITH RECURSIVE c(x) AS (SELECT 1 "
-                            "UNION ALL SELECT x+1 FROM c LIMIT 200) INSERT INTO t SELECT x, "
-                            "randomblob(900) FROM c");
+    struct other o =
+        other_start(in_dir("state.db"),
+                    "PRAGMA cache_size=1; BEGIN; WITH RECURSIVE c(x) AS (SELECT 1 "
+                    "UNION ALL SELECT x+1 FROM c LIMIT 200) INSERT INTO t SELECT x, "
+                    "randomblob(900) FROM c");
     other_kill(&o);
     assert_true(file_size(in_dir("state.db-journal")) > 512);
     size_t len = read_whole(in_dir("state.db"), before, sizeof before);
@@ -179,8 +183,8 @@ current(void *ctx, sqlite3 *db, uint32_t *ret_stale, struct hf_error *err)
     (void)ctx;
     (void)err;
     current_calls++;
-    *ret_stale = sqlite3_table_column_metadata(db, NULL, "t", "b", NULL, NULL, NULL, NULL,
-                                               NULL) != SQLITE_OK;
+    *ret_stale = sqlite3_table_column_metadata(db, NULL, "t", "b", NULL, NULL, NULL,
+                                               NULL, NULL) != SQLITE_OK;
     return HF_OK;
 }
 
@@ -190,7 +194,8 @@ add_column(void *ctx, sqlite3 *db, struct hf_error *err)
     (void)ctx;
     (void)err;
     init_calls++;
-    return sqlite3_exec(db, "ALTER TABLE t ADD COLUMN b", NULL, NULL, NULL) ? HF_IO : HF_OK;
+    return sqlite3_exec(db, "ALTER TABLE t ADD COLUMN b", NULL, NULL, NULL) ? HF_IO
+                                                                            : HF_OK;
 }
 
 static void
