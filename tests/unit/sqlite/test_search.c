@@ -23,6 +23,8 @@ search(struct fixture *f, const char *text)
     struct hf_search q = HF_INIT(struct hf_search);
     struct hf_sqlite_store *st = f->store;
     sqlite3_stmt *stmt = NULL;
+    if (st->reader)
+        st = st->reader;
     q.text = hf_str(text);
     q.order = HF_BY_OLDEST;
     n_ids = 0;
@@ -112,7 +114,7 @@ index_and_scan_agree(void **state)
                              degraded ? "scan" : "index", hit);
             }
         }
-        ((struct hf_sqlite_store *)f->store)->fts_damaged = 1;
+        fixture_sql(f, "INSERT OR REPLACE INTO state_meta VALUES('fts_stale', '1')");
     }
 }
 
