@@ -164,6 +164,23 @@ prepare_file(struct hf_sqlite_db *db, struct hf__look *ret_look, struct hf_error
     return code;
 }
 
+/* A WAL file without its -shm, where no -shm can be mapped, is refused before SQLite
+ * makes one: what it leaves would keep readers from it, too. */
+static int
+check_shared_map(struct hf_sqlite_db *db, const struct hf__look *look,
+                 struct hf_error *err)
+{
+    uint32_t refused = 0;
+    char text[1900];
+    if (look->header != HF__HEADER_WAL || look->shm.st_mode || db->mount.known_native)
+        return HF_OK;
+    int code = hf__shared_map_probe(db->path, &refused, err);
+    if (code != HF_OK || !refused)
+        return code;
+    hf__wal_unusable(db, text, sizeof text);
+    return hf_error_set(err, HF_UNSUPPORTED, db->path, "%s", text);
+}
+
 static int
 open_write(struct hf_sqlite_db *db, struct hf_error *err)
 {
@@ -171,6 +188,8 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
     int code = prepare_file(db, &look, err);
     if (code == HF_OK)
         code = hf__check_writable(db, err);
+    if (code == HF_OK)
+        code = check_shared_map(db, &look, err);
     if (code == HF_OK)
         code = hf__connect(db, db->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
                            err);

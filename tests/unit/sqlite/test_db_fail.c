@@ -180,6 +180,17 @@ mount_without_shared_maps(void **state)
     opt.path = in_dir("wal.db");
     assert_int_equal(hf_sqlite_open_db(&opt, &db, &err), HF_UNSUPPORTED);
     assert_non_null(strstr(err.message, "set-journal-mode delete"));
+    /* Nothing was made beside it, so it can still be read. */
+    assert_int_equal(access(in_dir("wal.db-shm"), F_OK), -1);
+    assert_int_equal(access(in_dir("wal.db-wal"), F_OK), -1);
+    opt.read_only = 1;
+    db = opened(&opt);
+    hf_sqlite_close_db(&db);
+    opt.read_only = 0;
+    /* With a -shm that somebody left, SQLite finds out, and says the same. */
+    fclose(fopen(in_dir("wal.db-shm"), "w"));
+    assert_int_equal(hf_sqlite_open_db(&opt, &db, &err), HF_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "set-journal-mode delete"));
     refuse_shared = 0;
     assert_string_equal(header_mode(in_dir("wal.db")), "2/2");
     db = opened(&opt);
