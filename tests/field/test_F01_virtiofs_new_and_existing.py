@@ -27,6 +27,8 @@ class F01(hftest.TestCase):
         for i in range(3):
             driver.call("open", store=f"s{i}")
             driver.call("ensure", store=f"s{i}", session={"id": "one"})
+            if hftest.header_mode(self.home.db) == "delete":
+                self.assertNoSidecars()
             driver.call("close", store=f"s{i}")
         for sql in driver.trace():
             self.assertNotIn("EXCLUSIVE", sql.upper())
@@ -45,6 +47,13 @@ class F01(hftest.TestCase):
             driver.close()
         self.assertMode("wal")
 
+    def journal_rows(self, env, expect):
+        """The codes of doctor's rows about the journal mode: there is only one."""
+        found = hftest.holdfast_json("doctor", home=self.home, env=env, expect=expect)
+        return [f["code"] for f in found["findings"]
+                if "rollback journal mode" in f["text"] or "in WAL mode" in f["text"]
+                or "WAL journal mode" in f["text"]]
+
     def test_new_and_empty(self):
         for kind in KINDS:
             for empty in (False, True):
@@ -52,12 +61,14 @@ class F01(hftest.TestCase):
                     self.fresh()
                     if empty:
                         self.home.write("state.db", "")
-                    said = self.open_three_times(self.table(kind))
+                    env = self.table(kind)
+                    said = self.open_three_times(env)
                     self.assertEqual([l["event"] for l in said], ["cross_vm_delete"], said)
                     self.assertEqual(said[0]["level"], hftest.LOG_WARNING)
                     self.assertEqual(said[0]["path"], self.home.db)
                     self.assertIn(kind, said[0]["text"])
                     self.assertMode("delete")
+                    self.assertEqual(self.journal_rows(env, expect=0), ["rollback"])
                     self.assertNoSidecars()
 
     def test_existing_wal(self):
@@ -78,6 +89,9 @@ class F01(hftest.TestCase):
                     if rows:
                         self.assertEqual(self.home.sql("SELECT content FROM messages"),
                                          [("kept",)])
+                    # Before what a foreign program with this SQLite would be warned of.
+                    with hftest.locked(self.home.db, kind="SHARED"):
+                        self.assertEqual(self.journal_rows(env, expect=1), ["wal_cross_vm"])
                     result = hftest.holdfast("doctor", home=self.home, env=env)
                     self.assertEqual(result.returncode, 1, result)
                     self.assertIn("is in WAL mode on a cross-VM filesystem (virtiofs/9p",

@@ -25,6 +25,11 @@ class F03(hftest.TestCase):
         driver.close()
         return home, env, said
 
+    def warned(self, home, env):
+        """The texts of doctor's warnings and failures."""
+        found = hftest.holdfast_json("doctor", home=home, env=env, expect=None)["findings"]
+        return [f["text"] for f in found if f["severity"] in ("warning", "failure")]
+
     def test_shares(self):
         for row in SHARES:
             with self.subTest(row):
@@ -33,6 +38,11 @@ class F03(hftest.TestCase):
                 self.assertIn(row.split()[0], said[0]["text"])
                 self.assertMode("delete", home.db)
                 self.assertNoSidecars(home.db)
+                self.assertEqual(self.warned(home, env), [])
+                # One that is in WAL already is what doctor warns of.
+                home.sql("PRAGMA journal_mode=WAL")
+                text, = self.warned(home, env)
+                self.assertIn(f"on a cross-VM filesystem ({row.split()[0]}, ", text)
 
     def test_controls(self):
         for row in CONTROLS:
@@ -40,6 +50,7 @@ class F03(hftest.TestCase):
                 home, env, said = self.open_on(row)
                 self.assertEqual(said, [])
                 self.assertMode("wal", home.db)
+                self.assertEqual(self.warned(home, env), [])
 
     def test_unknown_type_in_doctor(self):
         home, env, _ = self.open_on("fuse.zzz x rw")

@@ -47,6 +47,9 @@ class F04(hftest.TestCase):
                 self.assertEqual(self.use(home, env), [[], []])
                 self.assertMode("delete", home.db)
                 self.assertNoSidecars(home.db)
+                result = hftest.holdfast("doctor", home=home, env=env)
+                self.assertEqual(result.returncode, 0, result)
+                self.assertIn("rollback journal mode", result.stdout)
 
     def test_setting_and_wal_store(self):
         for row in ROWS:
@@ -61,6 +64,11 @@ class F04(hftest.TestCase):
                 for said in self.use(home, env):  # once in each process
                     self.assertEqual([l["event"] for l in said], ["delete_overridden"])
                 self.assertMode("wal", home.db)
+                result = hftest.holdfast("doctor", home=home, env=env)
+                self.assertEqual(result.returncode, 1, result)
+                self.assertEqual(result.stdout.count("\u26a0"), 1, result)
+                self.assertIn("although `database.journal_mode: delete` is configured",
+                              result.stdout)
 
     def test_without_setting(self):
         for row in ROWS:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import hftest
 
@@ -94,7 +95,12 @@ class F07(hftest.TestCase):
                 with hftest.locked(self.home.db, 3, "EXCLUSIVE"):
                     driver = self.driver()
                     driver.call("runtime", home=self.home.path)
-                    answer = driver.try_call("open")
+                    driver.call("trace", on=True)
+                    job = driver.start("open")
+                    time.sleep(1.5)
+                    self.no_mode_change(driver)
+                    self.assertMode("delete")
+                    answer = driver.wait(job)
                 self.assertTrue(answer["ok"], answer)  # it waits, and then works
                 self.assertEqual(len(driver.call("list", query={})["sessions"]), 1)
                 driver.close()

@@ -50,6 +50,7 @@ class F35(hftest.TestCase):
         found = hftest.holdfast_json("-p", "alpha", "sessions", "show",
                                      "@session:beta/s-900", home=self.home)
         self.assertEqual(found["session"]["id"], "s-900")
+        self.assertEqual(found["profile"], "beta")
         self.assertEqual(found["messages"][0]["content"], "walrus beta")
         both = [hftest.holdfast_json("-p", "alpha", "sessions", "show", name,
                                      home=self.home)["messages"][0]["content"]
@@ -87,6 +88,8 @@ class F35(hftest.TestCase):
         self.assertEqual(driver.call("runtime")["home"], self.alpha)
         for name in ("HOLDFAST_HOME", "HERMES_HOME", "HOME"):
             driver.call("setenv", name=name, value=self.beta)
+            # And once more from another thread of the same process.
+            driver.wait(driver.start("setenv", name=name, value=self.beta))
         driver.call("chdir", path=self.beta)
         before = hftest.listing(self.beta)
         driver.call("open")

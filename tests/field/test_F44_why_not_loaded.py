@@ -58,7 +58,9 @@ class F44(hfplugins.PluginTestCase):
                 self.assertIn(word, error)
             if name != "bad_library":
                 self.assertNotIn("not found", error)
-        self.assertIn(os.path.join(self.folder, "x.so"), rows)
+        misnamed = os.path.join(self.folder, "x.so")
+        for word in (misnamed, "no backend's file", "hf_NAME.so"):
+            self.assertIn(word, rows[misnamed]["error"])
         self.assertIsNone(rows[os.path.join(self.folder, "hf_stub.so")]["error"])
         self.assertIsNone(rows[os.path.join(hfplugins.BUILTIN, "hf_sqlite.so")]["error"])
 

@@ -29,6 +29,17 @@ added_later(void *store)
     abort();
 }
 
+/* The first callback that anyone calls; every other one needs its store. */
+static int
+version_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
+             struct hf_error *err)
+{
+    if (ABI_MAJOR != HF_ABI_MAJOR ||
+        ABI_SIZE < offsetof(struct hf_backend, message_rewind))
+        abort();
+    return stub_open(host, how, ret_store, err);
+}
+
 static const struct newer_backend newer = {
     {
         .abi = {ABI_MAJOR, ABI_MINOR, ABI_SIZE},
@@ -36,7 +47,7 @@ static const struct newer_backend newer = {
         .version = "1.0",
         .summary = "another version",
         .threads = HF_THREADS_PER_STORE,
-        .open = stub_open,
+        .open = version_open,
         .close = stub_close,
         .session_put = stub_session_put,
         .session_get = stub_session_get,
