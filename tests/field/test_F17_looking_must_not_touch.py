@@ -25,13 +25,13 @@ class F17(hftest.TestCase):
     def look(self, home, statuses, read_only=False):
         before = fingerprint(home)
         outputs = []
+        prefix = ()
+        if read_only:
+            prefix = hftest.userns(
+                "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" '
+                '&& shift && exec "$@"', "sh", home.path)
         for command in COMMANDS:
             with self.subTest(command=command):
-                prefix = ()
-                if read_only:
-                    prefix = hftest.userns(
-                        "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" '
-                        '&& shift && exec "$@"', "sh", home.path)
                 result = hftest.holdfast(*command, home=home, prefix=prefix)
                 self.assertIn(result.returncode, statuses if command != ["doctor"]
                               else (0, 1), result)

@@ -404,6 +404,22 @@ a_table_of_ones_own(void **state)
     scratch_remove(dir);
 }
 
+/* In a chroot whose root is no mount the table has no row for "/". */
+static int
+root_has_a_row(void)
+{
+    FILE *table = fopen("/proc/self/mountinfo", "r");
+    char line[8192], point[4096];
+    int found = 0;
+
+    while (table && fgets(line, sizeof line, table))
+        found |= sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1 &&
+                 strcmp(point, "/") == 0;
+    if (table)
+        fclose(table);
+    return found;
+}
+
 static void
 the_real_table(void **state)
 {
@@ -418,7 +434,8 @@ the_real_table(void **state)
     assert_string_equal(m.fs_type, "proc");
     assert_string_equal(m.mount_point, "/proc");
     hf__mount_classify("/no/such/folder/state.db", &m);
-    assert_true(m.fs_type[0] != '\0');
+    if (root_has_a_row())
+        assert_true(m.fs_type[0] != '\0');
 }
 
 int
