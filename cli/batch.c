@@ -192,6 +192,7 @@ batch_read(const struct cli *cli, struct batch *batch, const char *name,
         const char *stop = newline ? newline : end;
         size_t n = (size_t)(stop - s), blank = 0;
         struct batch_item *item;
+        json_error_t error;
         int rc;
 
         line++;
@@ -203,7 +204,13 @@ batch_read(const struct cli *cli, struct batch *batch, const char *name,
                 print_no_memory();
                 return EXIT_PROBLEM;
             }
-            item->object = hf__json_parse(s, n);
+            /* Content and tool_calls stand in an object. */
+            if (hf__json_levels(s, n) > HF_MAX_JSON_LEVELS + 1)
+                return print_fail(cli, HF_TOO_BIG, NULL,
+                                  "%s, line %zu: JSON is nested more than %d levels "
+                                  "deep; nothing was stored",
+                                  name, line, HF_MAX_JSON_LEVELS);
+            item->object = json_loadb(s, n, JSON_ALLOW_NUL, &error);
             if (!json_is_object(item->object))
                 return print_fail(cli, HF_INVALID, NULL,
                                   "%s, line %zu: not a JSON object; nothing was stored",

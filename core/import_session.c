@@ -41,8 +41,15 @@ session_put(struct hf_store *store, const struct hf_session *session,
             struct hf_error *err)
 {
     struct hf__call call;
-    int rc = hf__call_begin(&call, store, "import a session", 1, err);
+    int rc;
 
+    /* Titles come as another program let them be, but not without end. */
+    if (session->title.len > HF__MAX_TITLE_BYTES)
+        return hf_error_set(err, HF_TOO_BIG, NULL,
+                            "the title has %llu bytes; at most %d are allowed",
+                            (unsigned long long)session->title.len,
+                            HF__MAX_TITLE_BYTES);
+    rc = hf__call_begin(&call, store, "import a session", 1, err);
     if (rc < 0)
         return rc;
     rc = HF__OP(store, session_put, session, HF_PUT_VERBATIM, call.err);

@@ -362,6 +362,7 @@ int hf__list_view(struct hf_store *store, const struct hf_session_query *query,
 
 /* ---- records.c: titles, ids, times (SPEC 7) ---- */
 
+enum { HF__MAX_TITLE_BYTES = 1 << 20 };
 /* The clean title in *ret (to be freed; NULL when nothing is left of it). */
 int hf__title_clean(const struct hf_text *title, char **ret, struct hf_error *err);
 /* "YYYYMMDD_HHMMSS_" and 6 hex, local time of the process (never changes the zone). */

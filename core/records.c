@@ -7,7 +7,7 @@
 #include "util/epoch.h"
 #include "util/utf8.h"
 
-enum { MAX_TITLE_BYTES = 1 << 20, MAX_ID_BYTES = 512 };
+enum { MAX_ID_BYTES = 512 };
 
 int
 hf__title_clean(const struct hf_text *title, char **ret, struct hf_error *err)
@@ -17,10 +17,10 @@ hf__title_clean(const struct hf_text *title, char **ret, struct hf_error *err)
     int space = 0;
     char *taken;
 
-    if (title->len > MAX_TITLE_BYTES)
+    if (title->len > HF__MAX_TITLE_BYTES)
         return hf_error_set(err, HF_TOO_BIG, NULL,
                             "the title has %llu bytes; at most %d are allowed",
-                            (unsigned long long)title->len, MAX_TITLE_BYTES);
+                            (unsigned long long)title->len, HF__MAX_TITLE_BYTES);
     while (title->ptr && i < title->len) {
         int32_t cp;
         size_t n = hf__utf8_next(title->ptr + i, title->len - i, &cp);

@@ -224,6 +224,28 @@ class Documents(hftest.TestCase):
             self.assertIn(hint, result.stderr)
         self.assertEqual(self.json("sessions", "stats")["messages"], 3)
 
+    def test_import_of_a_huge_title(self):
+        for title, code in (("t" * 1_000_000, 0), ("t" * 1_100_000, 1)):
+            line = json.dumps({"id": f"t{code}", "title": title, "messages": []})
+            result = hftest.holdfast("--json", "sessions", "import", "-", home=self.home,
+                                     input=line)
+            self.assertEqual(result.returncode, code, result.stderr)
+        error = json.loads(result.stderr)["error"]
+        self.assertEqual(error["code"], "HF_TOO_BIG")
+        self.assertIn("line 1", error["message"])
+
+    def test_append_nested_deeply(self):
+        for levels, code in ((64, None), (65, "HF_TOO_BIG"), (100_000, "HF_TOO_BIG")):
+            line = '{"role":"user","content":%s}' % ("[" * levels + "]" * levels)
+            result = hftest.holdfast("--json", "sessions", "append", "alpha", "--jsonl",
+                                     "-", home=self.home, input=line)
+            if code:
+                self.assertEqual(json.loads(result.stderr)["error"]["code"], code)
+                self.assertIn("line 1", result.stderr)
+            else:
+                self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.json("sessions", "stats")["messages"], 4)
+
     def test_append_to_nobody(self):
         result = hftest.holdfast("--json", "sessions", "append", "nope", "--role", "user",
                                  "--content", "x", home=self.home)

@@ -83,6 +83,24 @@ class F26(hftest.TestCase):
         self.assertNotIn("s9", ids)
         self.assertEqual(len(ids), 10)
 
+    def test_children_of_a_compressed_session(self):
+        """Its continuation is looked for, and its delegates go with it, by their cells."""
+        self.home.sql("UPDATE sessions SET end_reason = 'compression', ended_at = 1.0"
+                      " WHERE id = 'parent'")
+        d = self.opened()
+        for name in CELLS:
+            self.home.sql("UPDATE sessions SET parent_session_id ="
+                          " CASE id WHEN ? THEN 'parent' END", name)
+            answer = d.try_call("append", session="parent",
+                                messages=[{"role": "user", "content": "x"}])
+            self.assertEqual(answer.get("code"), "HF_CONTINUED", answer)
+            self.assertEqual(f"goes on as {name}:" in answer["message"], name != "s9",
+                             answer)
+        self.home.sql("UPDATE sessions SET parent_session_id = 'parent'"
+                      " WHERE id <> 'parent'")
+        d.call("delete", sessions=["parent"])
+        self.assertEqual(self.cells(), [c for c in self.before if c[0] != "parent"])
+
     def test_import_keeps_the_text(self):
         d = self.opened()
         path = os.path.join(self.home.dir, "out")
