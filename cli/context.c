@@ -11,6 +11,11 @@ cli_runtime(struct cli *cli)
 
     if (cli->rt)
         return EXIT_GO_ON;
+    /* An empty variable of a script, not the wish for another store than was meant. */
+    if (cli->home && !*cli->home)
+        return print_usage(cli, "holdfast", "--home is empty: it takes a folder");
+    if (cli->profile && !*cli->profile)
+        return print_usage(cli, "holdfast", "--profile is empty: it takes a name");
     options.home = cli->home;
     options.profile = cli->profile;
     options.log = print_log;

@@ -203,7 +203,8 @@ print_help(const struct cmd *cmd, const struct opt *opts)
 {
     const struct opt *o;
 
-    printf("Usage: %s %s\n\n%s\n", cmd->path, cmd->synopsis, cmd->summary);
+    printf("Usage: %s%s%s\n\n%s\n", cmd->path, *cmd->synopsis ? " " : "", cmd->synopsis,
+           cmd->summary);
     if (cmd->details)
         printf("\n%s", cmd->details);
     if (opts && opts->name) {

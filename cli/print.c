@@ -10,6 +10,10 @@
 
 #include "print.h"
 
+/* Why the first write to standard output failed, as later calls change errno; and
+ * whether that was said. */
+static int write_errno, write_said;
+
 static int
 status_of(int code)
 {
@@ -143,6 +147,8 @@ print_flush(struct hf__buf *buf)
     size_t done = buf->len ? fwrite(buf->ptr, 1, buf->len, stdout) : 0;
     int rc = done == buf->len && !buf->failed ? 0 : -1;
 
+    if (done != buf->len && !write_errno)
+        write_errno = errno;
     if (buf->failed)
         print_no_memory();
     hf__buf_clear(buf);
@@ -160,12 +166,15 @@ print_finish(const struct cli *cli, int status)
     }
     if (!failed)
         return status;
-    if (saved == EPIPE)
+    if (write_errno)
+        saved = write_errno;
+    if (saved == EPIPE && !write_said)
         print_fail(cli, HF_IO, NULL,
                    "standard output was closed before everything was written");
-    else
+    else if (!write_said)
         print_fail(cli, saved == ENOSPC ? HF_DISK_FULL : HF_IO, NULL,
                    "cannot write to standard output: %s", strerror(saved));
+    write_said = 1;
     return status == EXIT_FINE ? EXIT_PROBLEM : status;
 }
 

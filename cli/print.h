@@ -29,7 +29,8 @@ void print_log(void *ctx, int32_t level, const char *event, const char *path,
 /* Writes BUF to standard output and empties it.  0, or -1 when that failed (said later,
  * by print_finish()). */
 int print_flush(struct hf__buf *buf);
-/* Flushes standard output.  Returns STATUS, or EXIT_PROBLEM after saying why not. */
+/* Flushes standard output.  Returns STATUS, or EXIT_PROBLEM after saying why not, which
+ * it does once. */
 int print_finish(const struct cli *cli, int status);
 
 enum style { STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_NOTE, STYLE_WARN, STYLE_BAD,

@@ -190,6 +190,7 @@ hf__home_find(const char *home, const char *profile, struct hf__home *ret,
 {
     struct hf__home found = {0};
     char *chosen = NULL, *resolved = NULL, *root = NULL, *implied = NULL;
+    struct stat st;
     int rc;
 
     rc = choose(home, &chosen, err);
@@ -199,6 +200,13 @@ hf__home_find(const char *home, const char *profile, struct hf__home *ret,
     resolved = hf__path_resolve(chosen);
     if (!resolved)
         goto out;
+    if (stat(resolved, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        rc = hf_error_set(err, HF_INVALID, resolved,
+                          "the home %s is not a folder: name the folder that holds "
+                          "state.db",
+                          resolved);
+        goto out;
+    }
     /* As written first: a profile's folder may be a link to somewhere else.  Then as
      * resolved: a link may point into profiles/.  ".." means nothing before it is
      * resolved. */

@@ -39,7 +39,8 @@ struct hf_runtime_options {
 
 /* Resolves home and profile and reads the configuration, once and for good: later
  * changes of the environment or working directory change nothing.  Creates no file.
- * HF_CONFIG with file, line and column; HF_NOT_FOUND for an unknown profile. */
+ * HF_CONFIG with file, line and column; HF_NOT_FOUND for an unknown profile; HF_INVALID
+ * for a name that is none, or a home that is no folder. */
 HF_API int hf_runtime_new(const struct hf_runtime_options *options,
                           struct hf_runtime **ret_runtime, struct hf_error *err);
 /* Stores opened from it must be closed before.  Accepts NULL, leaves NULL. */

@@ -32,7 +32,9 @@ class Usage(hftest.TestCase):
                 self.assertIn("Exit status:", result.stdout)
                 if command in COMMANDS:
                     self.assertIn("Examples:", result.stdout)
-                self.assertLessEqual(max(map(len, result.stdout.splitlines())), 88)
+                lines = result.stdout.splitlines()
+                self.assertLessEqual(max(map(len, lines)), 88)
+                self.assertEqual([line for line in lines if line != line.rstrip()], [])
 
     def test_help_lists_every_command(self):
         shown = hftest.holdfast("sessions", "--help").stdout
@@ -125,6 +127,24 @@ class Usage(hftest.TestCase):
         result = hftest.holdfast("sessions", "list", "--home", self.home.path)
         self.assertEqual((result.returncode, result.stdout), (0, "No sessions.\n"))
 
+    def test_empty_home_or_profile(self):
+        """An unset variable of a script never means another store."""
+        for args in (["--home", ""], ["--home="], ["-p", ""], ["--profile="]):
+            for command in (["sessions", "list"], ["sessions", "new"], ["doctor"],
+                            ["config", "show"], ["backends"]):
+                with self.subTest(args=args, command=command):
+                    self.refused(*command, *args, hint="is empty")
+
+    def test_home_that_is_a_file(self):
+        path = os.path.join(self.home.dir, "state.db")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        for command in (["sessions", "list"], ["sessions", "new"], ["doctor"]):
+            with self.subTest(command):
+                text = self.refused(*command, "--home", path, hint="is not a folder")
+                self.assertIn(path, text)
+        self.assertEqual(os.path.getsize(path), 0)
+
     def test_config_errors_are_usage(self):
         self.home.config("database:\n  journal_mode: wall\n")
         for command in (["doctor"], ["sessions", "list"], ["config", "show"]):
@@ -144,6 +164,26 @@ class Usage(hftest.TestCase):
                 with self.subTest(args=args, to=to):
                     self.assertEqual(result.returncode, 1)
                     self.assertIn("standard output", result.stderr)
+
+    def test_output_that_fails_half_way(self):
+        """Said once, with the reason of the write that failed."""
+        hftest.holdfast("sessions", "new", "--id", "s", home=self.home)
+        for _ in range(3):
+            result = hftest.holdfast("sessions", "append", "s", "--role", "user", "-",
+                                     home=self.home, input="x" * 200000)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        program = os.path.join(hftest.BIN, "holdfast")
+        for args in (["export"], ["show", "s"], ["show", "s", "--json"]):
+            for to, why in ((">/dev/full", "No space left on device"),
+                            ("| head -c 10", "standard output was closed")):
+                result = subprocess.run(
+                    ["bash", "-c", f'"$0" "$@" {to}; exit "${{PIPESTATUS[0]}}"',
+                     program, "--home", self.home.path, "sessions", *args],
+                    env=hftest.environment(), capture_output=True, text=True)
+                with self.subTest(args=args, to=to):
+                    self.assertEqual(result.returncode, 1)
+                    self.assertIn(why, result.stderr)
+                    self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_no_colour_in_a_pipe(self):
         hftest.holdfast("sessions", "new", "--id", "s", home=self.home)
