@@ -16,6 +16,7 @@ config_rows(struct hf__doctor *d)
 {
     const char *last = NULL;
     size_t i, n = 0;
+    int faked;
 
     for (i = 0; i < d->config->n; i++)
         if (d->config->entries[i].file) {
@@ -28,7 +29,13 @@ config_rows(struct hf__doctor *d)
     else
         hf__doctor_add(d, HF__DR_CONFIG, HF_SEV_OK, 0, "config", NULL, NULL,
                        "configuration: all defaults");
-    if (hf__mount_faked())
+    faked = hf__mount_faked();
+    if (faked == 2)
+        hf__doctor_add(d, HF__DR_CONFIG, HF_SEV_WARNING, 0, "mountinfo_unreadable",
+                       NULL, "name a file that can be read, or unset it",
+                       "HOLDFAST_MOUNTINFO names a mount table that cannot be read: "
+                       "every mount is taken as native");
+    else if (faked)
         hf__doctor_add(d, HF__DR_CONFIG, HF_SEV_INFO, 0, "mountinfo_set", NULL,
                        "unset it to see what is really mounted",
                        "HOLDFAST_MOUNTINFO is set: the mount table is read from that "
@@ -104,13 +111,28 @@ mode_row(struct hf__doctor *d, const char *path, const char *name, mode_t wanted
                    (unsigned)wanted, d->fix ? ": " : "", d->fix ? strerror(errno) : "");
 }
 
+/* Whether the home is one: a folder that holds nothing of a store may be anybody's, "/"
+ * after a slip for example, and to make it private would lock others out. */
+static int
+is_used(const struct hf__doctor *d)
+{
+    struct stat st;
+    char *config = hf__path_join(d->home, "config.yaml");
+    int ret = strcmp(d->profile, "default") != 0 || d->files.there[0] ||
+              (config && lstat(config, &st) == 0);
+
+    free(config);
+    return ret && stat(d->home, &st) == 0 && !(st.st_mode & S_ISVTX);
+}
+
 static void
 mode_rows(struct hf__doctor *d)
 {
     static const char *const names[] = {"state.db", "state.db-wal", "state.db-shm"};
     size_t i;
 
-    mode_row(d, d->home, "home", 0700);
+    if (is_used(d))
+        mode_row(d, d->home, "home", 0700);
     for (i = 0; d->sqlite && i < 3; i++)
         if (d->files.there[i] && S_ISREG(d->files.st[i].st_mode))
             mode_row(d, d->files.path[i], names[i], 0600);

@@ -159,7 +159,11 @@ refused_rows(struct hf__doctor *d, const char *size_wal)
 
     if (f->kind == HF__MAIN_NOT_REGULAR)
         hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_FAILURE, 0, "main_not_regular", path,
-                       "move it away, or name another home", "state.db is %s",
+                       S_ISLNK(f->st[0].st_mode)
+                           ? "name the folder of its target as the home, or put the "
+                             "file itself here"
+                           : "move it away, or name another home",
+                       "state.db is %s",
                        S_ISDIR(f->st[0].st_mode)    ? "a directory"
                        : S_ISLNK(f->st[0].st_mode)  ? "a symlink"
                        : S_ISFIFO(f->st[0].st_mode) ? "a FIFO"

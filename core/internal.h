@@ -158,7 +158,8 @@ void hf__vlog(const struct hf__log *log, int level, const char *event, const cha
 /* ---- mounts.c, mountinfo.c: which file system (SPEC 3.1) ---- */
 
 void hf__mount_classify(const char *path, struct hf_mount *ret);
-/* Whether HOLDFAST_MOUNTINFO stands in for the real mount table. */
+/* 1: HOLDFAST_MOUNTINFO stands in for the real mount table; 2: it names a file that
+ * cannot be read. */
 int hf__mount_faked(void);
 /* Looks at HOLDFAST_MOUNTINFO; done when a runtime is made, and never again by it. */
 void hf__mount_environment(void);

@@ -58,7 +58,7 @@ int
 hf__mount_faked(void)
 {
     char *path = fake_table();
-    int ret = path != NULL;
+    int ret = !path ? 0 : access(path, R_OK) == 0 ? 1 : 2;
 
     free(path);
     return ret;

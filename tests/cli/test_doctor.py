@@ -136,6 +136,23 @@ class Doctor(hftest.TestCase):
         self.assertEqual(hftest.sha256(self.home.db), before)
         self.assertEqual(self.codes(self.doctor(), "warning", "failure"), [])
 
+    def test_fix_leaves_a_folder_that_is_no_home(self):
+        """After a slip of --home: "/" or /tmp must not become private."""
+        folder = self.home.path
+        for mode in (0o755, 0o1777):
+            os.chmod(folder, mode)
+            rows = self.doctor("--fix")
+            self.assertNotIn("mode_fixed", [row["code"] for row in rows])
+            self.assertEqual(os.stat(folder).st_mode & 0o7777, mode)
+        self.store()
+        self.doctor("--fix", expect=None)
+        self.assertEqual(os.stat(folder).st_mode & 0o7777, 0o1777)
+
+    def test_mount_table_that_is_not_there(self):
+        rows = self.doctor(env={"HOLDFAST_MOUNTINFO": "/nonexistent"}, expect=1)
+        row = self.row(rows, "mountinfo_unreadable")
+        self.assertEqual(row["severity"], "warning")
+
     def test_fix_makes_the_home(self):
         missing = os.path.join(self.home.dir, "nowhere")
         self.doctor("--fix", home=missing)
