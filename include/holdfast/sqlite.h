@@ -64,14 +64,20 @@ HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
  * the way.  Accepts NULL, leaves NULL. */
 HF_SQLITE_API void hf_sqlite_close_db(struct hf_sqlite_db **db);
 
-/* The connection.  A read-only handle that was idle for a second may have a new one
- * after hf_sqlite_prepare(). */
+/* The connection.  A read-only handle may have a new one after hf_sqlite_read_begin();
+ * where that is never called, after an hf_sqlite_prepare() that follows an idle second. */
 HF_SQLITE_API sqlite3 *hf_sqlite_handle(struct hf_sqlite_db *db);
 HF_SQLITE_API const char *hf_sqlite_path(const struct hf_sqlite_db *db);
 /* The journal mode really in force: HF_JOURNAL_UNKNOWN until it is confirmed. */
 HF_SQLITE_API uint32_t hf_sqlite_journal(const struct hf_sqlite_db *db);
 /* Whether the database was read from a frozen copy (immutable, or a private copy). */
 HF_SQLITE_API uint32_t hf_sqlite_frozen(const struct hf_sqlite_db *db);
+/* Around the statements of one read.  A frozen file is read without locks: begin reads
+ * it anew if it was written since, and check, at the end and before anything is
+ * concluded, says HF_BUSY if it was written meanwhile, for what was read may be torn.
+ * Nothing happens on other handles. */
+HF_SQLITE_API int hf_sqlite_read_begin(struct hf_sqlite_db *db, struct hf_error *err);
+HF_SQLITE_API int hf_sqlite_read_check(struct hf_sqlite_db *db, struct hf_error *err);
 
 /* A statement prepared once per database and text, reset and without bindings.  It
  * belongs to DB; reset it with hf_sqlite_done() when finished, never finalize it.  One

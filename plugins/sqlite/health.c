@@ -13,7 +13,10 @@ hf__probe_say(struct hf__probe *p, uint32_t severity, const char *code,
     struct hf_finding finding = HF_INIT(struct hf_finding);
     char text[1024];
     va_list ap;
+    int rc = p->db ? hf_sqlite_read_check(p->st->db, p->err) : HF_OK;
 
+    if (rc < 0) /* what looks like damage may be somebody's write */
+        return rc;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -179,9 +182,10 @@ hf__op_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
     if (!st->db)
         return hf__probe_say(&p, HF_SEV_OK, "no_store", NULL, 0,
                              "there is no store yet");
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     p.db = hf_sqlite_handle(st->db);
     rc = probe_run(&p);
-    pthread_mutex_unlock(&st->lock);
-    return rc;
+    return hf__read_unlock(st, rc, err);
 }

@@ -405,7 +405,9 @@ hf__op_session_list(void *store, const struct hf_session_query *query,
     if (!st->db)
         return HF_OK;
     hf__abi_copy(&q, sizeof q, query);
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     /* One transaction, so that a chain and its tip are seen at one moment. */
     rc = hf_sqlite_exec(st->db, "BEGIN", err);
     begun = rc == HF_OK;
@@ -414,7 +416,7 @@ hf__op_session_list(void *store, const struct hf_session_query *query,
     hf__preview_done(&l.preview);
     if (begun)
         hf_sqlite_rollback(st->db);
-    pthread_mutex_unlock(&st->lock);
+    rc = hf__read_unlock(st, rc, err);
     hf__buf_free(&l.tip);
     hf__buf_free(&l.hold);
     hf__buf_free(&l.scratch);

@@ -13,7 +13,9 @@ hf__op_meta_get(void *store, const struct hf_text *key,
     if (!st->db || !st->shape.has_meta)
         return hf_error_set(err, HF_NOT_FOUND, st->path, "there is no key %.*s",
                             HF__ID_ARGS(key));
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     rc = hf__sql_prepare(st, "SELECT value FROM state_meta WHERE key = ?1", &stmt, err);
     if (rc < 0)
         goto out;
@@ -30,8 +32,7 @@ hf__op_meta_get(void *store, const struct hf_text *key,
     }
     hf_sqlite_done(stmt);
 out:
-    pthread_mutex_unlock(&st->lock);
-    return rc;
+    return hf__read_unlock(st, rc, err);
 }
 
 struct pair { const struct hf_text *key, *value; };

@@ -200,10 +200,11 @@ hf__op_message_read(void *store, const struct hf_text *session_id,
     if (!st->db)
         return hf_error_set(err, HF_NOT_FOUND, st->path, "there is no session %.*s",
                             HF__ID_ARGS(session_id));
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     rc = hf__session_exists(st, session_id, err);
     if (rc == HF_OK)
         rc = messages_emit(st, session_id, &q, emit, ctx, err);
-    pthread_mutex_unlock(&st->lock);
-    return rc;
+    return hf__read_unlock(st, rc, err);
 }

@@ -56,3 +56,31 @@ hf__reader(struct hf_sqlite_store *st)
     pthread_mutex_unlock(&st->reader_lock);
     return reader ? reader : st;
 }
+
+int
+hf__read_lock(struct hf_sqlite_store *st, struct hf_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&st->lock);
+    rc = hf_sqlite_read_begin(st->db, err);
+    if (rc < 0)
+        pthread_mutex_unlock(&st->lock);
+    return rc;
+}
+
+int
+hf__read_unlock(struct hf_sqlite_store *st, int rc, struct hf_error *err)
+{
+    struct hf_error changed;
+
+    /* Not finding it, too, may come of a torn read. */
+    if ((rc == HF_OK || rc == HF_NOT_FOUND || rc == HF_FTS_INDEX) &&
+        hf_sqlite_read_check(st->db, &changed) < 0) {
+        rc = changed.code;
+        if (err)
+            *err = changed;
+    }
+    pthread_mutex_unlock(&st->lock);
+    return rc;
+}

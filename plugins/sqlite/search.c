@@ -349,9 +349,11 @@ hf__op_search(void *store, const struct hf_search *query, hf_hit_fn *emit, void 
         return hf_error_set(err, HF_NO_MEMORY, s.st->path,
                             "out of memory while reading the search text");
     if (s.query.root && s.st->db) {
-        pthread_mutex_lock(&s.st->lock);
-        rc = search_locked(&s, emit, ctx, &local, &emitted);
-        pthread_mutex_unlock(&s.st->lock);
+        rc = hf__read_lock(s.st, err);
+        if (rc == HF_OK) {
+            rc = search_locked(&s, emit, ctx, &local, &emitted);
+            rc = hf__read_unlock(s.st, rc, err);
+        }
     }
     if (rc == HF_OK) {
         if (local.degraded)

@@ -50,10 +50,11 @@ hf__op_session_get(void *store, const struct hf_text *id, uint32_t want,
     if (!st->db)
         return hf_error_set(err, HF_NOT_FOUND, st->path, "there is no session %.*s",
                             HF__ID_ARGS(id));
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     rc = session_emit(st, id, want, emit, ctx, err);
-    pthread_mutex_unlock(&st->lock);
-    return rc;
+    return hf__read_unlock(st, rc, err);
 }
 
 /* ---- change ---- */

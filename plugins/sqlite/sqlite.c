@@ -247,9 +247,11 @@ op_backup(void *store, const char *path, struct hf_error *err)
         return rc;
     }
     close(fd); /* before SQLite opens it, so that no lock of its is lost */
-    pthread_mutex_lock(&st->lock);
-    rc = backup_copy(st, path, err);
-    pthread_mutex_unlock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc == HF_OK) {
+        rc = backup_copy(st, path, err);
+        rc = hf__read_unlock(st, rc, err);
+    }
     if (rc < 0)
         unlink(path);
     return rc;

@@ -66,7 +66,9 @@ hf__op_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source, void 
         hf__abi_copy(ret, ret->abi.size, &stats);
         return HF_OK;
     }
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     rc = count_rows(st, "SELECT COUNT(*) FROM sessions", &stats.sessions, err);
     if (rc == HF_OK)
         rc = count_rows(st, "SELECT COUNT(*) FROM messages", &stats.messages, err);
@@ -79,7 +81,7 @@ hf__op_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source, void 
     else if (hf_sqlite_journal(st->db) == HF_JOURNAL_DELETE)
         mode = "delete";
     snprintf(stats.journal_mode, sizeof stats.journal_mode, "%s", mode);
-    pthread_mutex_unlock(&st->lock);
+    rc = hf__read_unlock(st, rc, err);
     if (rc == HF_OK)
         hf__abi_copy(ret, ret->abi.size, &stats);
     return rc;

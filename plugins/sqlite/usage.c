@@ -128,7 +128,9 @@ hf__op_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *em
 
     if (!st->db || !st->shape.has_usage)
         return HF_OK;
-    pthread_mutex_lock(&st->lock);
+    rc = hf__read_lock(st, err);
+    if (rc < 0)
+        return rc;
     rc = hf__sql_prepare(
         st,
         "SELECT session_id, model, billing_provider, billing_base_url, billing_mode,"
@@ -151,6 +153,5 @@ hf__op_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *em
     }
     hf_sqlite_done(stmt);
 out:
-    pthread_mutex_unlock(&st->lock);
-    return rc;
+    return hf__read_unlock(st, rc, err);
 }

@@ -47,6 +47,7 @@ struct hf_sqlite_db {
     struct stat frozen_stat; /* the file as it was when an immutable read began */
     off_t frozen_wal_size;
     int64_t read_ms;      /* the last hf_sqlite_prepare() */
+    uint32_t reads_begin; /* the caller says where a read begins */
     uint32_t is_writer;   /* counted as one of the file's writers */
     uint32_t settled;     /* the open came to its end */
     int tracked;          /* host->file_track succeeded */

@@ -172,18 +172,43 @@ hf__open_read(struct hf_sqlite_db *db, struct hf_error *err)
     return code;
 }
 
-int
-hf__read_refresh(struct hf_sqlite_db *db, struct hf_error *err)
+static int
+read_anew(struct hf_sqlite_db *db, struct hf_error *err)
 {
-    int64_t idle_since = db->read_ms;
-    db->read_ms = hf__monotonic_ms();
-    /* Only an idle handle: within one call of the backend it stays the same. */
-    if (db->frozen != HF__FROZEN_IMMUTABLE || db->read_ms - idle_since < IDLE_MS ||
-        !hf__frozen_changed(db))
+    if (db->frozen != HF__FROZEN_IMMUTABLE || !hf__frozen_changed(db))
         return HF_OK;
     for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db->handle, s));)
         if (sqlite3_stmt_busy(s))
             return HF_OK; /* a walk goes on; what it meets decides */
     int code = hf__open_read(db, err);
     return code == HF_OK ? hf__settings_apply(db, err) : code;
+}
+
+int
+hf__read_refresh(struct hf_sqlite_db *db, struct hf_error *err)
+{
+    int64_t idle_since = db->read_ms;
+    db->read_ms = hf__monotonic_ms();
+    /* Only an idle handle: in the midst of a read its owner holds on to it. */
+    if (db->reads_begin || db->read_ms - idle_since < IDLE_MS)
+        return HF_OK;
+    return read_anew(db, err);
+}
+
+int
+hf_sqlite_read_begin(struct hf_sqlite_db *db, struct hf_error *err)
+{
+    db->reads_begin = 1;
+    return read_anew(db, err);
+}
+
+int
+hf_sqlite_read_check(struct hf_sqlite_db *db, struct hf_error *err)
+{
+    struct hf__shown shown;
+    if (db->frozen != HF__FROZEN_IMMUTABLE || !hf__frozen_changed(db))
+        return HF_OK;
+    return hf_error_set(err, HF_BUSY, db->path,
+                        "%s was changed while it was read: try again",
+                        hf__shown(&shown, db->path));
 }

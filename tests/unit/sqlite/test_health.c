@@ -166,6 +166,76 @@ vulnerable_versions(void **state)
         assert_int_equal(hf__wal_reset_vulnerable(rows[i].version), rows[i].yes);
 }
 
+/* A client of its own that comes while a closed store is looked at. */
+static sqlite3 *writer;
+
+static void
+writer_comes(struct fixture *f)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/state.db", f->home);
+    assert_int_equal(sqlite3_open(path, &writer), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(writer,
+                                  "DELETE FROM messages WHERE id % 3 = 0;"
+                                  "UPDATE sessions SET tool_call_count = random()",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+}
+
+static int
+keep_and_write(void *ctx, const struct hf_finding *finding)
+{
+    if (!writer)
+        writer_comes(ctx);
+    return keep(NULL, finding);
+}
+
+static int
+write_meanwhile(void *ctx, const struct hf_message *message)
+{
+    (void)message;
+    if (!writer)
+        writer_comes(ctx);
+    return 0;
+}
+
+static void
+closed_store_opened_again(struct fixture *f)
+{
+    if (writer)
+        assert_int_equal(sqlite3_close(writer), SQLITE_OK);
+    fixture_close(f);
+    writer_comes(f); /* the last close of an ordinary client removes the sidecars */
+    assert_int_equal(sqlite3_close(writer), SQLITE_OK);
+    writer = NULL;
+    fixture_open(f, 1);
+}
+
+static void
+written_while_looked_at(void **state)
+{
+    struct fixture *f = *state;
+    struct hf_text s = hf_str("s");
+    fill(f);
+    closed_store_opened_again(f);
+    seen[0] = '\0';
+    assert_int_equal(f->ops->check(f->store, HF_CHECK_FULL, keep_and_write, f, &f->err),
+                     HF_BUSY);
+    assert_string_equal(checked(f, HF_CHECK_FULL), "");
+
+    closed_store_opened_again(f);
+    assert_int_equal(
+        f->ops->message_read(f->store, &s, NULL, write_meanwhile, f, &f->err), HF_BUSY);
+    assert_ok(f, f->ops->message_read(f->store, &s, NULL, write_meanwhile, f, &f->err));
+
+    /* An idle handle is exchanged at the start, never under the feet of the check. */
+    closed_store_opened_again(f);
+    writer_comes(f);
+    hf__sleep_ms(1100);
+    assert_string_equal(checked(f, HF_CHECK_FULL), "");
+    assert_int_equal(sqlite3_close(writer), SQLITE_OK);
+}
+
 static void
 no_store(void **state)
 {
@@ -184,6 +254,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         T(sound_store), T(lost_index_rows), T(index_beside_its_source), T(damaged_index),
         T(damaged_table), T(stale_and_dangling), T(writes_nothing), T(interrupted),
+        T(written_while_looked_at),
         cmocka_unit_test(vulnerable_versions), cmocka_unit_test(no_store),
     };
     return cmocka_run_group_tests_name("health", tests, NULL, NULL);

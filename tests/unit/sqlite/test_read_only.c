@@ -76,6 +76,31 @@ closed_wal_file_is_read_immutable(void **state)
     other_end(&o);
 }
 
+/* A read of several statements keeps its handle, and learns that it may be torn. */
+static void
+written_while_read_immutable(void **state)
+{
+    (void)state;
+    struct hf_error err;
+    raw_sql(in_dir("state.db"), "PRAGMA journal_mode=WAL; CREATE TABLE t(a,b);"
+                                "INSERT INTO t VALUES(1,1)");
+    struct hf_sqlite_db *db = reading("state.db");
+    assert_int_equal(hf_sqlite_read_begin(db, &err), HF_OK);
+    assert_int_equal(count(db), 1);
+    assert_int_equal(hf_sqlite_read_check(db, &err), HF_OK);
+    struct other o = other_start(in_dir("state.db"), "INSERT INTO t VALUES(2,2)");
+    hf__sleep_ms(1100);
+    assert_int_equal(count(db), 1);
+    assert_int_equal(hf_sqlite_frozen(db), 1);
+    assert_int_equal(hf_sqlite_read_check(db, &err), HF_BUSY);
+    assert_int_equal(hf_sqlite_read_begin(db, &err), HF_OK);
+    assert_int_equal(hf_sqlite_frozen(db), 0);
+    assert_int_equal(count(db), 2);
+    assert_int_equal(hf_sqlite_read_check(db, &err), HF_OK);
+    hf_sqlite_close_db(&db);
+    other_end(&o);
+}
+
 static void
 empty_file_is_an_empty_database(void **state)
 {
@@ -263,6 +288,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(missing_stays_missing),
         TEST(closed_wal_file_is_read_immutable),
+        TEST(written_while_read_immutable),
         TEST(empty_file_is_an_empty_database),
         TEST(live_wal_is_read_as_it_is),
         TEST(wal_without_shm_is_read_from_a_copy),
