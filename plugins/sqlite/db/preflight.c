@@ -53,22 +53,47 @@ kind_of(mode_t mode)
     }
 }
 
+/* Names a way out only where the link leads to a file that may be the database. */
 static int
-refuse_kind(const char *path, mode_t mode, struct hf_error *err)
+refuse_link(const char *path, int beside, struct hf_error *err)
 {
+    struct stat st;
     struct hf__shown shown, target;
-    if (S_ISLNK(mode)) {
-        char *real = realpath(path, NULL);
-        hf_error_set(
-            err, HF_UNSUPPORTED, path,
-            "%s is a symbolic link, and a database is only opened under its own "
-            "name: use the folder of %s as the home, or put the file itself here "
-            "(`mv %s %s` while nothing has it open)",
-            hf__shown(&shown, path), real ? hf__shown(&target, real) : "its target",
-            real ? hf__shown(&target, real) : "TARGET", shown.text);
-        free(real);
-        return HF_UNSUPPORTED;
-    }
+    char *real = beside ? NULL : realpath(path, NULL);
+    int is_file = real && !stat(real, &st) && S_ISREG(st.st_mode);
+    hf__shown(&shown, path);
+    if (beside)
+        hf_error_set(err, HF_UNSUPPORTED, path,
+                     "%s is a symbolic link, and the files that SQLite keeps beside a "
+                     "database never are: put the file itself here while nothing has "
+                     "the database open",
+                     shown.text);
+    else if (!is_file)
+        hf_error_set(err, HF_UNSUPPORTED, path,
+                     "%s is a symbolic link that leads to no file: choose another "
+                     "home, or move it away (`mv %s NEWNAME`)",
+                     shown.text, shown.text);
+    else if (!strcmp(strrchr(real, '/'), strrchr(path, '/')))
+        hf_error_set(err, HF_UNSUPPORTED, path,
+                     "%s is a symbolic link, and a database is only opened under its "
+                     "own name: use the folder of %s as the home",
+                     shown.text, hf__shown(&target, real));
+    else
+        hf_error_set(err, HF_UNSUPPORTED, path,
+                     "%s is a symbolic link, and a database is only opened under its "
+                     "own name: put the file itself here (`mv %s %s` while nothing has "
+                     "it open)",
+                     shown.text, hf__shown(&target, real), shown.text);
+    free(real);
+    return HF_UNSUPPORTED;
+}
+
+static int
+refuse_kind(const char *path, mode_t mode, int beside, struct hf_error *err)
+{
+    struct hf__shown shown;
+    if (S_ISLNK(mode))
+        return refuse_link(path, beside, err);
     hf__shown(&shown, path);
     return hf_error_set(
         err, HF_UNSUPPORTED, path,
@@ -96,7 +121,9 @@ look_at(const char *path, const char *suffix, struct stat *ret, struct hf_error 
             err->sys_errno = sys;
         return sys == ENAMETOOLONG ? HF_TOO_BIG : HF_IO;
     }
-    return S_ISREG(ret->st_mode) ? HF_OK : refuse_kind(name, ret->st_mode, err);
+    return S_ISREG(ret->st_mode)
+               ? HF_OK
+               : refuse_kind(name, ret->st_mode, suffix[0] != '\0', err);
 }
 
 /* What the two files hold is in the WAL only: both stay, and the way out is named. */

@@ -53,16 +53,27 @@ other_kinds_of_file(void **state)
     assert_int_equal(symlink(in_dir("real/state.db"), in_dir("link.db")), 0);
     assert_int_equal(refusal("link.db"), HF_UNSUPPORTED);
     assert_non_null(strstr(said, "symbolic link"));
+    assert_non_null(strstr(said, "(`mv "));
     assert_non_null(strstr(said, "real/state.db"));
+    mkdir(in_dir("other"), 0700);
+    assert_int_equal(symlink(in_dir("real/state.db"), in_dir("other/state.db")), 0);
+    assert_int_equal(refusal("other/state.db"), HF_UNSUPPORTED);
+    assert_non_null(strstr(said, "use the folder of "));
+    /* What is no file at the other end is not to be put here. */
     assert_int_equal(symlink("nowhere", in_dir("dangling.db")), 0);
     assert_int_equal(refusal("dangling.db"), HF_UNSUPPORTED);
+    assert_non_null(strstr(said, "leads to no file"));
     assert_false(exists(in_dir("nowhere")));
+    assert_int_equal(symlink("/dev/null", in_dir("device.db")), 0);
+    assert_int_equal(refusal("device.db"), HF_UNSUPPORTED);
+    assert_null(strstr(said, "/dev/null"));
 
     /* A sidecar that leads elsewhere is as bad. */
     raw_sql(in_dir("state.db"), "CREATE TABLE t(a)");
     assert_int_equal(symlink(in_dir("elsewhere"), in_dir("state.db-wal")), 0);
     assert_int_equal(refusal("state.db"), HF_UNSUPPORTED);
     assert_non_null(strstr(said, "state.db-wal"));
+    assert_null(strstr(said, "elsewhere"));
 
     /* A folder on the way may be a link: one name for both. */
     assert_int_equal(symlink(in_dir("real"), in_dir("way")), 0);
