@@ -92,15 +92,15 @@ class F07(hftest.TestCase):
             with self.subTest(configured):
                 self.make("delete")
                 self.home.config(f"database:\n  journal_mode: {configured}\n")
-                with hftest.locked(self.home.db, 3, "EXCLUSIVE"):
+                with hftest.locked(self.home.db, 0, "EXCLUSIVE"):
                     driver = self.driver()
                     driver.call("runtime", home=self.home.path)
                     driver.call("trace", on=True)
                     job = driver.start("open")
-                    time.sleep(1.5)
+                    time.sleep(3)
                     self.no_mode_change(driver)
                     self.assertMode("delete")
-                    answer = driver.wait(job)
+                answer = driver.wait(job)
                 self.assertTrue(answer["ok"], answer)  # it waits, and then works
                 self.assertEqual(len(driver.call("list", query={})["sessions"]), 1)
                 driver.close()

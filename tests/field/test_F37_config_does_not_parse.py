@@ -45,11 +45,11 @@ class F37(hftest.TestCase):
         config = self.home.file("config.yaml")
         before = hftest.listing(self.home.dir)
         for command in (["sessions", "new", "--id", "s1"], ["doctor"]):
-            with hftest.Timer() as timer:
-                result = hftest.holdfast(*command, home=self.home, prefix=prefix,
-                                         timeout=20)
+            # In seconds of work: a machine with other things to do is no reason to fail.
+            spent = sum(os.times()[2:4])
+            result = hftest.holdfast(*command, home=self.home, prefix=prefix, timeout=20)
             if not hftest.SANITIZED:
-                self.assertLess(timer.seconds, 1, command)
+                self.assertLess(sum(os.times()[2:4]) - spent, 1, command)
             self.assertEqual(result.returncode, 2, (command, result))
             self.assertIn(config + place, result.stderr, command)
             self.assertEqual(result.stdout, "", command)
