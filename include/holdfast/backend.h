@@ -24,7 +24,7 @@
 enum hf_log_level { HF_LOG_DEBUG = 10, HF_LOG_INFO = 20, HF_LOG_WARNING = 30,
                     HF_LOG_ERROR = 40 };
 
-/* How the core sees the mount that a path really sits on (SPEC 3.1). */
+/* How the core sees the mount that a path really sits on. */
 enum hf_mount_class { HF_MOUNT_NATIVE = 0, HF_MOUNT_NETWORK = 10, HF_MOUNT_CROSS_VM = 20,
                       HF_MOUNT_UNKNOWN = 30 };
 struct hf_mount {
@@ -57,7 +57,7 @@ struct hf_host {
      * an unreadable table.  RET was made by the caller with HF_INIT. */
     void (*mount_classify)(void *ctx, const char *path, struct hf_mount *ret);
 
-    /* The registry of live database files of this process (SPEC 4.2).  track: before
+    /* The registry of live database files of this process.  track: before
      * the first descriptor on PATH is opened; fails with HF_BUSY under an offline
      * guard.  untrack: after the last one is closed.  Calls nest. */
     int (*file_track)(void *ctx, const char *path, struct hf_error *err);
@@ -190,7 +190,7 @@ struct hf_backend {
                     struct hf_error *err);
     int (*meta_set)(void *store, const struct hf_text *key, const struct hf_text *value,
                     struct hf_error *err);
-    /* Named leases (SPEC 2.6): acquire takes a free, expired or own lease and returns
+    /* Named leases: acquire takes a free, expired or own lease and returns
      * its generation, which only grows; HF_BUSY while another holder's lives.  renew
      * and release need the exact generation, else HF_STALE_LEASE.
      * NULL: leases that hold within this process only. */

@@ -16,8 +16,9 @@
 extern "C" {
 #endif
 
-/* Frozen: a released code never changes its number or its meaning.  A code that the
- * receiver does not know is treated as HF_IO. */
+/* Frozen: a released code never changes its number or its meaning.  An embedder treats
+ * a code that it does not know as HF_IO; one that a backend returns and the core does
+ * not know becomes HF_PLUGIN. */
 enum hf_code {
     HF_OK = 0,
     HF_INVALID = -1,      /* an argument is not acceptable; nothing was done */

@@ -29,7 +29,8 @@ typedef void hf_log_fn(void *ctx, int32_t level, const char *event, const char *
 
 struct hf_runtime_options {
     struct hf_abi abi;
-    const char *home;    /* --home; NULL: the environment decides (SPEC 1.1) */
+    const char *home;    /* NULL: $HOLDFAST_HOME, $HERMES_HOME, ~/.hermes if it is in
+                            use, ~/.holdfast */
     const char *profile; /* NULL: the one that the home implies, else "default" */
     hf_log_fn *log;      /* NULL: nothing is logged */
     void *log_ctx;
@@ -79,7 +80,7 @@ typedef int hf_backend_fn(void *ctx, const struct hf_backend_info *info);
 HF_API int hf_runtime_backends(struct hf_runtime *runtime, const char *name_or_path,
                                hf_backend_fn *emit, void *ctx, struct hf_error *err);
 
-/* Doctor (SPEC 12): emits findings in their order.  Plain doctor writes nothing and
+/* Doctor: emits findings in their order.  Plain doctor writes nothing and
  * takes no write lock. */
 struct hf_doctor_options {
     struct hf_abi abi;
@@ -89,7 +90,7 @@ HF_API int hf_doctor(struct hf_runtime *runtime, const struct hf_doctor_options 
                      hf_finding_fn *emit, void *ctx, struct hf_error *err);
 
 /* Reads a stored time.  Returns the time, or NaN when the value is none; *ret_bad (may be
- * NULL) becomes 1 when there was a value that is no time, else 0 (SPEC 7).  TYPE says
+ * NULL) becomes 1 when there was a value that is no time, else 0.  TYPE says
  * which of INTEGER, REAL, TEXT counts; HF_NULL and NaN are none without being bad, and
  * any other type (a BLOB) is bad. */
 HF_API double hf_epoch_coerce(uint32_t type, int64_t integer, double real,

@@ -11,7 +11,7 @@
  *     pointer is SQL's NULL, which differs from empty.
  *   - Pointers are borrowed for the length of the call, in both directions.
  *   - Times are seconds since 1970-01-01 UTC as doubles; NaN (HF_NO_TIME) is "none".
- *     Valid is 0 <= t <= 4200000000 (SPEC 7).
+ *     Valid is 0 <= t <= 4200000000.
  */
 #ifndef HOLDFAST_RECORD_H
 #define HOLDFAST_RECORD_H
@@ -56,8 +56,8 @@ struct hf_abi {
 struct hf_text { const char *ptr; uint64_t len; };
 struct hf_appended { int64_t id; char uid[HF_UID_SIZE]; char reserved[7]; };
 
-/* One change of a session.  NAME is a column of the Hermes schema (SPEC 6) or of the
- * backend's own.  Frozen, as above. */
+/* One change of a session.  NAME is a column of the Hermes schema (those that export
+ * writes) or of the backend's own.  Frozen, as above. */
 struct hf_field {
     const char *name;
     uint32_t op;   /* enum hf_field_op */
@@ -75,7 +75,7 @@ enum hf_value_type { HF_NULL = 0, HF_INT = 10, HF_REAL = 20, HF_TEXT = 30 };
  * when asked for (HF_WANT_EXTRA). */
 struct hf_session {
     struct hf_abi abi;
-    struct hf_text id, source, title, model;
+    struct hf_text id, source, title, model; /* making one: source NULL is "holdfast" */
     struct hf_text parent_id;    /* parent_session_id */
     struct hf_text end_reason;   /* NULL while open */
     struct hf_text model_config; /* JSON text, perhaps broken: read behind a check */
@@ -83,7 +83,8 @@ struct hf_session {
     struct hf_text preview;      /* lists only: first user message, 60 characters */
     struct hf_text extra;
     double started_at, ended_at;
-    double last_active;          /* lists and get: SPEC 11 "Last active" */
+    double last_active;          /* lists and get: the later of last_activity_at and the
+                                    newest message, else started_at */
     double sort_time;            /* lists only: the time this row is ordered by */
     int64_t message_count, tool_call_count;
     int64_t input_tokens, output_tokens;
@@ -123,7 +124,9 @@ enum hf_want {
 };
 
 enum hf_list_view {
-    HF_VIEW_DEFAULT = 0,   /* SPEC 11 "What a list shows" */
+    HF_VIEW_DEFAULT = 0,   /* roots, branches, sessions after a reset; of a chain of
+                              compressions the tip, in its root's place.  No delegates,
+                              archived or hidden ones, nor source "tool" unless named */
     HF_VIEW_ALL = 10,      /* every row: children, archived, hidden, source tool */
     HF_VIEW_ARCHIVED = 20, /* only the archived ones */
     HF_VIEW_WITH_ARCHIVED = 30 /* the default view and the archived ones */
@@ -184,7 +187,7 @@ enum hf_search_order { HF_BY_RELEVANCE = 0, HF_BY_NEWEST = 10, HF_BY_OLDEST = 20
 
 struct hf_search {
     struct hf_abi abi;
-    struct hf_text text; /* as the person typed it; no text is an error (SPEC 8) */
+    struct hf_text text; /* as the person typed it; no text is an error */
     uint64_t limit, offset; /* limit 0: no limit */
     uint32_t order, include_rewound;
     const struct hf_text *roles, *sources, *exclude_sources;

@@ -3,7 +3,7 @@
  * A plugin that keeps a database of its own opens it with hf_sqlite_open_db() and gets
  * what state.db gets: a look at the files before SQLite touches them, a journal mode
  * that fits the mount, waiting with a deadline, one transaction for the whole schema,
- * whole-or-nothing checkpoints, and sidecars that no close of ours removes (SPEC 3).
+ * whole-or-nothing checkpoints, and sidecars that no close of ours removes.
  * The rules are kept per process: every plugin must use this one shared object.
  */
 #ifndef HOLDFAST_SQLITE_H
@@ -27,7 +27,7 @@ struct hf_sqlite_options {
     struct hf_abi abi;
     const struct hf_host *host;
     const char *path;          /* absolute path of the database */
-    uint32_t read_only;        /* create, write and lock nothing (SPEC 3.5) */
+    uint32_t read_only;        /* create, write and lock nothing */
     uint32_t read_only_first;  /* one writable open only if is_current says stale */
     uint32_t require_wal;      /* anything but WAL fails with HF_UNSUPPORTED */
     uint32_t journal_mode;     /* HF_JOURNAL_WAL or HF_JOURNAL_DELETE, as configured */
@@ -55,7 +55,7 @@ HF_SQLITE_API int hf_sqlite_options_from(const struct hf_host *host,
                                          struct hf_sqlite_options *ret,
                                          struct hf_error *err);
 
-/* Opens the database (SPEC 3.4).  Any failure leaves nothing open and reports the first
+/* Opens the database.  Any failure leaves nothing open and reports the first
  * cause; a crash at any point leaves the old schema or the new one.  With read_only a
  * missing file is HF_NOT_FOUND. */
 HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
@@ -104,7 +104,7 @@ HF_SQLITE_API int hf_sqlite_exec(struct hf_sqlite_db *db, const char *sql,
 HF_SQLITE_API int hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what,
                                  struct hf_error *err);
 
-/* Holdfast's only checkpoints (SPEC 3.3): whole or nothing, never beside a commit.
+/* Holdfast's only checkpoints: whole or nothing, never beside a commit.
  * TRUNCATE empties the file.  *ret_done is 0 when it was deferred (a reader or writer
  * in the way), which is no error.  No statement of DB may be open. */
 HF_SQLITE_API int hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate,

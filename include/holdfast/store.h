@@ -27,7 +27,8 @@ struct hf_store_options {
     struct hf_abi abi;
     const char *profile; /* NULL: the runtime's own */
     uint32_t read_only;  /* create, write and lock nothing; a missing store is empty */
-    uint32_t read_only_first; /* dashboards: SPEC 3.5 */
+    uint32_t read_only_first; /* a dashboard: read-only, but an outdated schema is
+                                 brought up to date by one writable open first */
 };
 
 /* Opens the store of a profile with the backend that its configuration names.
@@ -43,9 +44,9 @@ HF_API const char *hf_store_backend(const struct hf_store *store); /* its name *
 HF_API const char *hf_store_profile(const struct hf_store *store);
 
 /* Sessions.  create: HF_EXISTS when the id is taken; a session without an id gets one
- * (SPEC 7), which is copied to ret_id (may be NULL; ID_SIZE bytes, at least 40, with a
- * NUL).  ensure: fills in only what is NULL.  Titles are cleaned and checked: HF_INVALID
- * with the length, HF_EXISTS with the owner. */
+ * (YYYYMMDD_HHMMSS_ and six hex digits), which is copied to ret_id (may be NULL;
+ * ID_SIZE bytes, at least 40, with a NUL).  ensure: fills in only what is NULL.  Titles
+ * are cleaned and checked: HF_INVALID with the length, HF_EXISTS with the owner. */
 HF_API int hf_store_session_create(struct hf_store *store,
                                    const struct hf_session *session, char *ret_id,
                                    size_t id_size, struct hf_error *err);
@@ -143,7 +144,7 @@ HF_API int hf_store_backup(struct hf_store *store, const char *path,
 /* Makes calls that are under way in other threads return HF_CANCELLED soon. */
 HF_API void hf_store_interrupt(struct hf_store *store);
 
-/* Transfer (SPEC 14).  WRITE gets the document in pieces, in order; non-zero stops and
+/* Transfer.  WRITE gets the document in pieces, in order; non-zero stops and
  * is returned.  Export: the sessions of IDS in that order, or with n_ids 0 all of them
  * (open, archived and hidden too), oldest first, one JSON line each.  Rewound messages
  * are left out, compacted ones have their flags.  HF_NOT_FOUND for an id of IDS that is
@@ -187,7 +188,7 @@ HF_API int hf_store_import_jsonl(struct hf_store *store,
                                  hf_read_fn *read, void *ctx,
                                  struct hf_import_result *ret, struct hf_error *err);
 
-/* One record as JSON, exactly as export writes it (SPEC 11, 14): text is made valid
+/* One record as JSON, exactly as export writes it: text is made valid
  * UTF-8, content and tool_calls are decoded. */
 HF_API int hf_session_write_json(const struct hf_session *session, hf_write_fn *write,
                                  void *ctx);

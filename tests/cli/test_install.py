@@ -52,7 +52,7 @@ class InstallTest(unittest.TestCase):
         with open(os.path.join(self.folder.name, "hello.c"), "w") as f:
             f.write(program)
         words = [w.replace("$PREFIX/lib", self.lib).replace("$PREFIX", self.prefix)
-                 for w in line.split()]
+                 for w in shlex.split(line)]
         flags = ["-fsanitize=address,undefined"] if hftest.SANITIZED else []
         subprocess.run([*CC, *words[1:], *flags], cwd=self.folder.name, check=True)
         with hftest.TempHome() as home:

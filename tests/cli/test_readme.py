@@ -59,7 +59,7 @@ class ReadmeTest(hftest.TestCase):
     def test_first_five_minutes_change_nothing(self):
         hftest.copy_shared("hermes-2026-08.db", self.home)
         before = hftest.listing(self.home.path)
-        lines = re.findall(r"^    holdfast --home \$H ([^#\n]*)", README, re.M)
+        lines = re.findall(r'^    holdfast --home "\$H" ([^#\n]*)', README, re.M)
         self.assertGreater(len(lines), 4)
         first = hftest.holdfast_json("sessions", "list", home=self.home)["sessions"][0]
         for line in lines:

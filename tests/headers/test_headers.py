@@ -56,6 +56,15 @@ class Headers(unittest.TestCase):
                               input="#include <cmath>\n",
                               capture_output=True).returncode == 0
 
+    def test_no_reference_to_what_is_not_installed(self):
+        """Whoever has the headers has no specification to look a number up in."""
+        for folder in FOLDERS:
+            for name in headers():
+                path = os.path.join(folder, name)
+                if os.path.exists(path):
+                    with open(path, encoding="utf-8") as f, self.subTest(name):
+                        self.assertNotRegex(f.read(), r"\bSPEC\b")
+
     def test_each_header_stands_alone(self):
         names = headers()
         for name in ("backend.h", "error.h", "holdfast.h", "record.h", "sqlite.h",
