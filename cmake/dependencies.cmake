@@ -3,6 +3,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
 find_path(LTDL_INCLUDE_DIR ltdl.h REQUIRED)
 find_library(LTDL_LIBRARY ltdl REQUIRED)

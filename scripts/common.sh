@@ -38,7 +38,7 @@ fi
 JOBS=${HOLDFAST_JOBS:-$(nproc)}
 
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev libltdl-dev
-                libyaml-dev libjansson-dev)
+                libyaml-dev libjansson-dev zlib1g-dev)
 TEST_PACKAGES=(g++ clang libcmocka-dev python3 sqlite3 util-linux binutils)
 
 say() {

@@ -16,7 +16,7 @@ class ArchitectureTest(unittest.TestCase):
             r"^### (.*?)\n(.*?)(?=^##)", page, re.M | re.S)}
         for folder, ending in (("include/holdfast", (".h", ".in")), ("core", ".c"),
                                ("plugins/sqlite", ".c"), ("plugins/sqlite/db", ".c"),
-                               ("cli", ".c")):
+                               ("plugins/jsonl", ".c"), ("cli", ".c")):
             with self.subTest(folder):
                 path = os.path.join(hftest.SOURCE, folder)
                 there = {n for n in os.listdir(path) if n.endswith(ending)}
@@ -27,7 +27,8 @@ class ArchitectureTest(unittest.TestCase):
                 self.assertEqual(named, there)
 
     def test_every_file_says_what_it_is_for(self):
-        for folder in ("core", "core/util", "plugins/sqlite", "plugins/sqlite/db", "cli",
+        for folder in ("core", "core/util", "plugins/sqlite", "plugins/sqlite/db",
+                       "plugins/jsonl", "cli",
                        "examples/gateway", "bench", "tests/support/driver"):
             path = os.path.join(hftest.SOURCE, folder)
             for name in os.listdir(path):
