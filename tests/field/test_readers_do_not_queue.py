@@ -1,6 +1,8 @@
 """One store handle, several threads: while an append waits for another process's lock,
 reads of the same handle go on, and so does an ensure that has nothing to fill in."""
 
+import os
+
 import hftest
 
 
@@ -26,13 +28,28 @@ class ReadersDoNotQueue(hftest.TestCase):
         self.assertEqual(len(d.call("search", query={"text": "hi"})["hits"]), 2)
         self.assertEqual(self.logged(d, level=hftest.LOG_ERROR), [])
 
-    def test_reads_in_rollback_mode(self):
-        self.home.config("database:\n  journal_mode: delete\n")
-        d = self.opened()
-        d.call("create", session={"id": "s1", "source": "cli"})
-        d.call("append", session="s1", messages=[{"role": "user", "content": "hi"}])
-        self.assertEqual(len(d.call("read", session="s1")["messages"]), 1)
-        self.assertMode("delete")
+    def descriptors(self, d):
+        """How often the driver's process has state.db open."""
+        folder = f"/proc/{d.pid}/fd"
+        return sum(os.path.realpath(os.path.join(folder, n)) == self.home.db
+                   for n in os.listdir(folder))
+
+    def test_only_wal_has_a_connection_for_readers(self):
+        for mode in ("wal", "delete"):
+            with self.subTest(mode):
+                self.home = hftest.TempHome()
+                self.addCleanup(self.home.close)
+                self.home.config(f"database:\n  journal_mode: {mode}\n")
+                d = self.opened()
+                d.call("create", session={"id": "s1", "source": "cli"})
+                d.call("append", session="s1", messages=[{"role": "user", "content": "hi"}])
+                before = self.descriptors(d)
+                self.assertEqual(len(d.call("read", session="s1")["messages"]), 1)
+                self.assertEqual(len(d.call("list", query={})["sessions"]), 1)
+                self.assertEqual(len(d.call("search", query={"text": "hi"})["hits"]), 1)
+                self.assertEqual(self.descriptors(d) > before, mode == "wal")
+                self.assertMode(mode)
+                d.close()
 
 
 if __name__ == "__main__":
