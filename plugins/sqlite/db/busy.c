@@ -98,7 +98,7 @@ hf__busy_install(struct hf_sqlite_db *db)
 void
 hf_sqlite_interrupt(struct hf_sqlite_db *db)
 {
-    if (!db)
+    if (!db || hf__forked(db))
         return;
     atomic_fetch_add(&db->busy.interrupts, 1);
     /* While the handle is being exchanged nothing runs on it; never wait for that here.

@@ -65,6 +65,8 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
     struct wait w = {db->handle, hf__monotonic_ms() + patience};
     int logged = -1, copied = -1;
 
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     if (!db->is_writer)
         return hf_error_set(err, HF_READ_ONLY, db->path,
                             "a handle that only reads makes no checkpoint");
@@ -100,6 +102,8 @@ int
 hf_sqlite_checkpoint_if_due(struct hf_sqlite_db *db, struct hf_error *err)
 {
     uint32_t done = 0;
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     if (db->opt.wal_autocheckpoint <= 0 ||
         atomic_load(&db->wal_pages) - db->checkpoint_base < db->opt.wal_autocheckpoint)
         return HF_OK;

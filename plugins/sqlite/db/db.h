@@ -54,6 +54,8 @@ struct hf_sqlite_db {
     atomic_int wal_pages; /* as of our last commit */
     int checkpoint_base;  /* pages of them that are copied already */
     char *copy_dir;       /* a private copy that still has names */
+    int pid;              /* of the opener: a handle must not cross fork() */
+    struct hf_sqlite_db *given_up; /* the next one that a forked child cannot free */
 };
 
 /* ---- open_db.c ---- */
@@ -111,6 +113,8 @@ void hf__used_home(const char *path, struct hf__buf *out);
  * file with a connection is ever closed by us. */
 void hf__open_files_lock(void);
 void hf__open_files_unlock(void);
+int hf__open_files_fork_enter(void); /* 0, or it is in use */
+int hf__open_files_fork_child(void); /* forgets all; 1: there was something */
 struct hf__open_file *hf__open_file_use(const struct stat *st); /* under the lock */
 void hf__open_file_release(struct hf__open_file *file);
 void hf__open_file_writer(struct hf__open_file *file);
@@ -202,10 +206,51 @@ void hf__lock_holder(const char *db_path, char *ret, size_t size);
 void hf__checkpoint_install(struct hf_sqlite_db *db);
 void hf__checkpoint_last(struct hf_sqlite_db *db); /* at the last close of a file */
 
+/* ---- locks.c, lock_table.c (SPEC 4.1) ---- */
+
+/* Puts the hooks into the unix VFS of this process's SQLite, once. */
+int hf__locks_install(struct hf_error *err);
+int hf__locks_installed(void);
+/* Whether the database of that path is to keep POSIX locks; holds for an inode that has
+ * no lock yet.  -1 without memory. */
+int hf__locks_wish(const char *path, int posix);
+enum hf__lock_style {
+    HF__LOCKS_NONE = 0, /* nothing was locked through the hooks yet */
+    HF__LOCKS_OFD,
+    HF__LOCKS_POSIX_EARLY,   /* it was open before the hooks were */
+    HF__LOCKS_POSIX_REFUSED, /* by the kernel or the file system */
+    HF__LOCKS_POSIX_WISHED
+};
+/* How the file of that path is locked now. */
+enum hf__lock_style hf__locks_style(const char *path);
+int hf__locks_fork_enter(void); /* 0, or it is in use */
+void hf__locks_fork_leave(void);
+void hf__locks_fork_child(void);
+
+/* ---- lock_style.c ---- */
+
+/* Before the first look at the files of DB. */
+int hf__locks_settle(struct hf_sqlite_db *db, struct hf_error *err);
+/* Once SQLite has locked them: an INFO when that is not as it was wished. */
+void hf__locks_say(struct hf_sqlite_db *db);
+
+/* ---- fork.c ---- */
+
+int hf__fork_install(struct hf_error *err);
+/* Whether DB was opened by a process that this one is a child of. */
+int hf__forked(const struct hf_sqlite_db *db);
+/* The same, as HF_MISUSE with a text; else HF_OK. */
+int hf__fork_check(const struct hf_sqlite_db *db, struct hf_error *err);
+int hf__fork_is_child(void);
+/* HF_MISUSE in a child that can open no database. */
+int hf__fork_check_open(const char *path, struct hf_error *err);
+
 /* ---- once.c ---- */
 
 /* 1 the first time in this process for this EVENT (of static storage) and PATH. */
 int hf__once(const char *event, const char *path);
+int hf__once_fork_enter(void); /* 0, or it is in use */
+void hf__once_fork_leave(void);
 void hf__db_log(const struct hf_sqlite_db *db, int level, const char *event,
                 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

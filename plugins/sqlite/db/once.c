@@ -35,6 +35,18 @@ hf__once(const char *event, const char *path)
     return first;
 }
 
+int
+hf__once_fork_enter(void)
+{
+    return pthread_mutex_trylock(&lock);
+}
+
+void
+hf__once_fork_leave(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 void
 hf__db_log(const struct hf_sqlite_db *db, int level, const char *event, const char *fmt,
            ...)

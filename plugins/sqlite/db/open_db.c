@@ -1,7 +1,9 @@
 /* open_db.c - hf_sqlite_open_db(): the order of SPEC 3.4, and the way back out of it.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "db.h"
 
@@ -209,11 +211,28 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
     return code;
 }
 
+/* In a child of fork() a handle's connection, files and locks are the parent's: it is
+ * kept somewhere, so that it is no leak, and nothing of it is touched. */
+static _Atomic(struct hf_sqlite_db *) given_up;
+
+static void
+db_give_up(struct hf_sqlite_db *db)
+{
+    db->given_up = atomic_load(&given_up);
+    while (!atomic_compare_exchange_weak(&given_up, &db->given_up, db))
+        ;
+}
+
 static void
 db_free(struct hf_sqlite_db **pdb)
 {
     struct hf_sqlite_db *db = *pdb;
     const struct hf_host *host = db->opt.host;
+    *pdb = NULL;
+    if (hf__forked(db)) {
+        db_give_up(db);
+        return;
+    }
     int last = db->is_writer && hf__open_file_writer_done(db->file);
     if (last && db->settled && sqlite3_get_autocommit(db->handle)) {
         hf__statements_close(db);
@@ -227,7 +246,6 @@ db_free(struct hf_sqlite_db **pdb)
     pthread_mutex_destroy(&db->swap);
     free(db->path);
     free(db);
-    *pdb = NULL;
 }
 
 /* One open, for reading or for writing. */
@@ -241,6 +259,7 @@ open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
     if (!db)
         return hf_error_set(err, HF_NO_MEMORY, opt->path, "out of memory");
     db->opt = *opt;
+    db->pid = (int)getpid();
     pthread_mutex_init(&db->swap, NULL);
     db->journal = HF_JOURNAL_UNKNOWN;
     db->mount = HF_INIT(struct hf_mount);
@@ -248,6 +267,9 @@ open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
     if (code != HF_OK)
         goto out;
     db->opt.path = db->path;
+    code = hf__locks_settle(db, err);
+    if (code != HF_OK)
+        goto out;
     if (host && host->file_track && host->file_untrack) {
         code = host->file_track(host->ctx, db->path, err);
         if (code != HF_OK)
@@ -262,6 +284,8 @@ open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
         code = hf__settings_apply(db, err);
     hf__busy_disarm(db);
     db->settled = code == HF_OK;
+    if (code == HF_OK)
+        hf__locks_say(db);
 out:
     if (code == HF_OK)
         *ret_db = db;

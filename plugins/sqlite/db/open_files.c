@@ -34,6 +34,20 @@ hf__open_files_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
+int
+hf__open_files_fork_enter(void)
+{
+    return pthread_mutex_trylock(&lock);
+}
+
+int
+hf__open_files_fork_child(void)
+{
+    int any = all_files != NULL;
+    all_files = NULL; /* they belong to handles of the parent's */
+    return any;
+}
+
 static struct hf__open_file *
 file_find(dev_t dev, ino_t ino)
 {

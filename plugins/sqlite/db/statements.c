@@ -57,6 +57,8 @@ hf_sqlite_prepare(struct hf_sqlite_db *db, const char *sql, sqlite3_stmt **ret_s
                   struct hf_error *err)
 {
     uint32_t hash = text_hash(sql);
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     int refreshed = hf__read_refresh(db, err);
     if (refreshed != HF_OK)
         return refreshed;

@@ -16,6 +16,8 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
 {
     int armed = db->busy.deadline_ms != 0; /* an open waits as a whole */
     int rc;
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     if (!db->is_writer)
         return hf_sqlite_fail(db, SQLITE_READONLY, "begin a transaction", err);
     if (!sqlite3_get_autocommit(db->handle))
@@ -43,6 +45,8 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
 int
 hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
 {
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     /* An interrupt between two statements has left no trace in SQLite. */
     int rc = hf__busy_cancelled(db)
                  ? SQLITE_INTERRUPT
@@ -57,13 +61,15 @@ hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
 void
 hf_sqlite_rollback(struct hf_sqlite_db *db)
 {
-    if (!sqlite3_get_autocommit(db->handle))
+    if (!hf__forked(db) && !sqlite3_get_autocommit(db->handle))
         sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
 int
 hf_sqlite_exec(struct hf_sqlite_db *db, const char *sql, struct hf_error *err)
 {
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     hf__busy_new_call(db);
     int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? HF_OK : hf_sqlite_fail(db, rc, "run a statement", err);

@@ -207,12 +207,13 @@ other_main(void)
     _exit(0);
 }
 
+/* *ret_ok: whether SQL worked there. */
 static inline struct other
-other_start(const char *path, const char *sql)
+other_spawn(const char *path, const char *sql, char *ret_ok)
 {
     int ready[2], done[2];
-    char byte = 0;
     struct other o;
+    *ret_ok = 0;
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     assert_int_equal(pipe2(done, O_CLOEXEC), 0);
     o.pid = fork();
@@ -226,10 +227,18 @@ other_start(const char *path, const char *sql)
     }
     close(ready[1]);
     close(done[0]);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(byte, 1);
+    assert_int_equal(read(ready[0], ret_ok, 1), 1);
     close(ready[0]);
     o.done = done[1];
+    return o;
+}
+
+static inline struct other
+other_start(const char *path, const char *sql)
+{
+    char ok;
+    struct other o = other_spawn(path, sql, &ok);
+    assert_int_equal(ok, 1);
     return o;
 }
 
