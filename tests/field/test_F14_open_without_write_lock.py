@@ -46,6 +46,26 @@ class F14(hftest.TestCase):
             self.addCleanup(self.home.close)
             self.settled(mode)
 
+    def test_rollback_file_beside_a_writer(self):
+        """WAL is wanted and a writer is in the way: the open goes on in rollback mode."""
+        self.settled("delete")
+        self.home.config("")
+        with hftest.locked(self.home.db, 5):
+            driver = self.driver()
+            driver.call("runtime", home=self.home.path)
+            with hftest.Timer() as t:
+                driver.call("open")
+                rows = driver.call("list", query={})["sessions"]
+            self.assertEqual([r["id"] for r in rows], ["s"])
+            self.assertLess(t.seconds, 0.5 if not hftest.SANITIZED else 3)
+            self.assertMode("delete")
+        self.assertEqual([line["level"] for line in self.logged(driver, "wal_deferred")],
+                         [hftest.LOG_INFO])
+        driver.close()
+        self.opened().close()
+        self.assertMode("wal")
+        self.integrity()
+
     def test_commands_beside_a_writer(self):
         for mode in ("wal", "delete"):
             self.settled_once(mode)
