@@ -149,7 +149,7 @@ class Doctor(hftest.TestCase):
         self.assertEqual(os.stat(folder).st_mode & 0o7777, 0o1777)
 
     def test_mount_table_that_is_not_there(self):
-        rows = self.doctor(env={"HOLDFAST_MOUNTINFO": "/nonexistent"}, expect=1)
+        rows = self.doctor(env={"HOLDFAST_MOUNTINFO": self.home.file("none")}, expect=1)
         row = self.row(rows, "mountinfo_unreadable")
         self.assertEqual(row["severity"], "warning")
 
