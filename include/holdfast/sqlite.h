@@ -65,7 +65,8 @@ HF_SQLITE_API int hf_sqlite_open_db(const struct hf_sqlite_options *options,
 HF_SQLITE_API void hf_sqlite_close_db(struct hf_sqlite_db **db);
 
 /* The connection.  A read-only handle may have a new one after hf_sqlite_read_begin();
- * where that is never called, after an hf_sqlite_prepare() that follows an idle second. */
+ * where that is never called, after an hf_sqlite_prepare() that follows an idle
+ * second. */
 HF_SQLITE_API sqlite3 *hf_sqlite_handle(struct hf_sqlite_db *db);
 HF_SQLITE_API const char *hf_sqlite_path(const struct hf_sqlite_db *db);
 /* The journal mode really in force: HF_JOURNAL_UNKNOWN until it is confirmed. */

@@ -99,7 +99,7 @@ int
 hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, void *ctx,
           struct hf_error *err)
 {
-    uint32_t detach = 0, detach_cjk = 0;
+    uint32_t detach = 0, detach_cjk = 0, again = 0;
     struct hf_error ignored;
     char why[256] = "";
     int rc;
@@ -130,6 +130,12 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
         who = culprit_of(st, rc);
         if (who == NOBODY || (who == INDEX && detach) || (who == INDEX_CJK && detach_cjk))
             return rc;
+        /* SQLite says CORRUPT when the disk refuses a read, too: only what comes a second
+         * time is damage. */
+        if (!again) {
+            again = 1;
+            continue;
+        }
         if (who == INDEX)
             detach = 1;
         else
