@@ -124,8 +124,10 @@ examine(struct hf__doctor *d)
         return;
     look_at_mount(d);
     hf__doctor_env(d);
-    if (d->sqlite)
+    if (d->sqlite) {
         hf__doctor_file_rows(d);
+        hf__doctor_generation(d);
+    }
     hf__doctor_store(d);
     if (d->sqlite)
         hf__doctor_journal(d);

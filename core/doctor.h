@@ -89,6 +89,10 @@ void hf__doctor_files_free(struct hf__doctor_files *files);
 /* Rows about what hf__doctor_look() found. */
 void hf__doctor_file_rows(struct hf__doctor *d);
 
+/* ---- doctor_generation.c: files that were taken away under processes ---- */
+
+void hf__doctor_generation(struct hf__doctor *d);
+
 /* ---- doctor_journal.c: the journal row (SPEC 12.2) ---- */
 
 void hf__doctor_journal(struct hf__doctor *d);

@@ -113,6 +113,15 @@ HF_SQLITE_API int hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncat
 /* Checkpoints if the WAL has passed wal_autocheckpoint pages. */
 HF_SQLITE_API int hf_sqlite_checkpoint_if_due(struct hf_sqlite_db *db,
                                               struct hf_error *err);
+/* HF_OK, or HF_WAL_LOST or HF_REPLACED once the files of DB were taken away under it: it
+ * then writes nothing more, makes no checkpoint and serves reads from what it
+ * has.  *RET_SINCE (may be NULL) is when that was seen.  Any thread. */
+HF_SQLITE_API int hf_sqlite_lost(struct hf_sqlite_db *db, double *ret_since,
+                                 struct hf_error *err);
+/* Compares the files that DB has open with those at its paths now, as begin and commit
+ * do.  HF_IO when it cannot be told. */
+HF_SQLITE_API int hf_sqlite_compare(struct hf_sqlite_db *db, struct hf_error *err);
+
 /* Interrupts a running call of DB, waiting for a lock included.  Any thread. */
 HF_SQLITE_API void hf_sqlite_interrupt(struct hf_sqlite_db *db);
 

@@ -328,6 +328,8 @@ int hf__op_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
 
 /* The store to read from: ST itself, or its own second connection. */
 struct hf_sqlite_store *hf__reader(struct hf_sqlite_store *st);
+/* Looks now whether the files of the store are still those it has open. */
+void hf__lost_look(struct hf_sqlite_store *st);
 /* The lock round one read.  The end gives RC, or HF_BUSY when a file that is read
  * without locks was written meanwhile. */
 int hf__read_lock(struct hf_sqlite_store *st, struct hf_error *err);

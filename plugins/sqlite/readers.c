@@ -38,6 +38,17 @@ reader_open(struct hf_sqlite_store *st)
     return reader;
 }
 
+void
+hf__lost_look(struct hf_sqlite_store *st)
+{
+    struct hf_error ignored;
+    /* A call that is under way looks itself. */
+    if (pthread_mutex_trylock(&st->lock) != 0)
+        return;
+    (void)hf_sqlite_compare(st->db, &ignored);
+    pthread_mutex_unlock(&st->lock);
+}
+
 struct hf_sqlite_store *
 hf__reader(struct hf_sqlite_store *st)
 {
@@ -47,7 +58,11 @@ hf__reader(struct hf_sqlite_store *st)
         return st;
     pthread_mutex_lock(&st->reader_lock);
     reader = atomic_load(&st->reader);
-    if (!reader && !st->reader_failed) {
+    /* A store that lost its files opens nothing more at that path: what stands there may
+     * be another store. */
+    if (!reader && !st->reader_failed)
+        hf__lost_look(st);
+    if (!reader && !st->reader_failed && hf_sqlite_lost(st->db, NULL, NULL) == HF_OK) {
         reader = reader_open(st);
         atomic_store(&st->reader, reader);
         /* A failed open degrades to the queue; it never fails a read. */

@@ -97,6 +97,34 @@ fail:
     return rc;
 }
 
+/* A store that lost its files says so as long as it is open. */
+static int
+op_state(void *store, struct hf_state *ret, struct hf_error *err)
+{
+    struct hf_sqlite_store *st = store;
+    struct hf_error why;
+    double since = hf__now();
+
+    (void)err;
+    ret->condition = HF_HEALTHY;
+    ret->since = HF_NO_TIME;
+    if (!st->db)
+        return HF_OK;
+    hf__lost_look(st);
+    if (hf_sqlite_lost(st->db, &since, &why) == HF_OK)
+        return HF_OK;
+    ret->condition = HF_LOST;
+    ret->since = since;
+    /* Cut at a character where it is longer. */
+    size_t n = strnlen(why.message, sizeof ret->reason);
+    if (n == sizeof ret->reason)
+        for (n--; n && ((unsigned char)why.message[n] & 0xC0u) == 0x80u; n--)
+            ;
+    memcpy(ret->reason, why.message, n);
+    ret->reason[n] = '\0';
+    return HF_OK;
+}
+
 static int
 op_flush(void *store, struct hf_error *err)
 {
@@ -286,6 +314,7 @@ static const struct hf_backend backend = {
     .usage_read = op_usage_read,
     .stats = op_stats,
     .check = hf__op_check,
+    .state = op_state,
     .flush = op_flush,
     .backup = op_backup,
     .interrupt = op_interrupt,

@@ -77,6 +77,9 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
     if (!sqlite3_get_autocommit(db->handle))
         return hf_error_set(err, HF_MISUSE, db->path,
                             "a checkpoint inside a transaction of its handle");
+    int lost = hf__generation_check(db, HF__WHEN_IDLE, err);
+    if (lost != HF_OK)
+        return lost;
     if (db->journal == HF_JOURNAL_DELETE) {
         *ret_done = 1;
         return HF_OK;

@@ -11,6 +11,7 @@
 #include <holdfast/sqlite.h>
 
 #include "util/buf.h"
+#include "generation.h"
 #include "util/misc.h"
 
 struct hf__statement;
@@ -42,7 +43,7 @@ struct hf_sqlite_db {
     struct hf__statement *statements[64];
     uint32_t n_statements;
     uint64_t statement_clock;
-    uint32_t journal;        /* enum hf_sqlite_journal */
+    _Atomic uint32_t journal; /* enum hf_sqlite_journal */
     uint32_t frozen;         /* enum hf__frozen */
     struct stat frozen_stat; /* the file as it was when an immutable read began */
     off_t frozen_wal_size;
@@ -55,6 +56,7 @@ struct hf_sqlite_db {
     int checkpoint_base;  /* pages of them that are copied already */
     char *copy_dir;       /* a private copy that still has names */
     int pid;              /* of the opener: a handle must not cross fork() */
+    struct hf__generation generation;
     struct hf_sqlite_db *given_up; /* the next one that a forked child cannot free */
 };
 

@@ -208,6 +208,8 @@ hf_sqlite_fail(struct hf_sqlite_db *db, int rc, const char *what, struct hf_erro
             code = hf_error_set(err, HF_REPLACED, db->path,
                                 "%s: the file at %s is not the one that was opened",
                                 what, hf__shown(&shown, db->path));
+        else if (atomic_load(&db->generation.lost))
+            code = hf__generation_lost(db, err);
         else if (!db->opt.read_only && missing_permission(db, text, sizeof text))
             code = hf_error_set(err, HF_READ_ONLY, db->path, "%s: %s", what, text);
         else

@@ -137,6 +137,8 @@ hook_fstat(int fd, struct stat *st)
 {
     int r = hf__locks.real_fstat(fd, st);
     if (r == 0)
+        hf__own_stat_note(fd, st); /* before its device number is changed */
+    if (r == 0)
         st->st_dev += (dev_t)(forks << 48);
     return r;
 }

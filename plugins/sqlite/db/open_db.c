@@ -38,6 +38,7 @@ hf__disconnect(struct hf_sqlite_db *db)
     db->handle = NULL;
     pthread_mutex_unlock(&db->swap);
     sqlite3_close_v2(handle);
+    hf__generation_forget(db);
     hf__private_copy_remove(&db->copy_dir);
     db->frozen = HF__FROZEN_NONE;
     db->journal = HF_JOURNAL_UNKNOWN;
@@ -191,6 +192,8 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
     if (code == HF_OK)
         code = hf__check_writable(db, err);
     if (code == HF_OK)
+        code = hf__wal_holders_check(db, &look, err);
+    if (code == HF_OK)
         code = check_shared_map(db, &look, err);
     if (code == HF_OK)
         code = hf__connect(db, db->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
@@ -208,6 +211,8 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
         code = bring_up_to_date(db, err);
     if (code == HF_OK && db->journal == HF_JOURNAL_UNKNOWN)
         hf__journal_confirm(db);
+    if (code == HF_OK)
+        code = hf__generation_take(db, err);
     return code;
 }
 
@@ -234,7 +239,9 @@ db_free(struct hf_sqlite_db **pdb)
         return;
     }
     int last = db->is_writer && hf__open_file_writer_done(db->file);
-    if (last && db->settled && sqlite3_get_autocommit(db->handle)) {
+    hf__generation_last(db);
+    if (last && db->settled && !atomic_load(&db->generation.lost) &&
+        sqlite3_get_autocommit(db->handle)) {
         hf__statements_close(db);
         hf__checkpoint_last(db);
     }
@@ -282,6 +289,8 @@ open_one(const struct hf_sqlite_options *opt, struct hf_sqlite_db **ret_db,
     code = opt->read_only ? hf__open_read(db, err) : open_write(db, err);
     if (code == HF_OK && opt->read_only)
         code = hf__settings_apply(db, err);
+    if (code == HF_OK && opt->read_only && db->frozen == HF__FROZEN_NONE)
+        code = hf__generation_take(db, err);
     hf__busy_disarm(db);
     db->settled = code == HF_OK;
     if (code == HF_OK)

@@ -62,6 +62,7 @@ hf_sqlite_prepare(struct hf_sqlite_db *db, const char *sql, sqlite3_stmt **ret_s
     int refreshed = hf__read_refresh(db, err);
     if (refreshed != HF_OK)
         return refreshed;
+    hf__generation_glance(db);
     struct hf__statement **head =
         &db->statements[hash % (sizeof db->statements / sizeof *db->statements)];
     hf__busy_new_call(db);

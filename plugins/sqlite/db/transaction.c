@@ -20,6 +20,8 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
         return hf__fork_check(db, err);
     if (!db->is_writer)
         return hf_sqlite_fail(db, SQLITE_READONLY, "begin a transaction", err);
+    if (atomic_load(&db->generation.lost))
+        return hf__generation_check(db, HF__WHEN_BEGUN, err);
     if (!sqlite3_get_autocommit(db->handle))
         return hf_error_set(err, HF_MISUSE, db->path, "begin inside a transaction");
     hf__busy_new_call(db);
@@ -33,8 +35,12 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
     while ((rc & 0xff) == SQLITE_BUSY && !reads_are_open(db) && hf__busy_turn(db));
     if (!armed)
         hf__busy_disarm(db);
-    if (rc == SQLITE_OK)
-        return HF_OK;
+    if (rc == SQLITE_OK) {
+        int code = hf__generation_check(db, HF__WHEN_BEGUN, err);
+        if (code != HF_OK)
+            hf_sqlite_rollback(db);
+        return code;
+    }
     if (rc == SQLITE_BUSY_SNAPSHOT && reads_are_open(db))
         return hf_error_set(
             err, HF_MISUSE, db->path,
@@ -51,8 +57,9 @@ hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
     int rc = hf__busy_cancelled(db)
                  ? SQLITE_INTERRUPT
                  : sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
+    /* It may have gone to files that were taken away a moment ago. */
     if (rc == SQLITE_OK)
-        return HF_OK;
+        return hf__generation_check(db, HF__WHEN_COMMITTED, err);
     int code = hf_sqlite_fail(db, rc, "commit", err);
     hf_sqlite_rollback(db);
     return code;
