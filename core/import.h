@@ -12,6 +12,7 @@ struct hf__import {
      * ids, each as its length and its bytes. */
     struct hf__buf orphans;
     uint64_t n_orphans;
+    int64_t calls; /* tool calls of the messages stored so far */
 };
 
 /* ---- import_session.c: one line ---- */

@@ -165,10 +165,11 @@ batch_clear(struct batch *batch)
     batch->calls = 0;
 }
 
-/* COUNTED: the session's counters grow by these (those of a new session are given). */
+/* The session's counters grow with each batch, so that they are true whenever the
+ * process dies. */
 static int
 batch_store(struct hf__import *im, const struct hf_text *id, struct batch *batch,
-            int counted, struct hf_error *err)
+            struct hf_error *err)
 {
     struct hf_append append = HF_INIT(struct hf_append);
     struct hf_field fields[] = {
@@ -187,20 +188,36 @@ batch_store(struct hf__import *im, const struct hf_text *id, struct batch *batch
     append.messages = batch->pointers;
     append.n_messages = batch->n;
     append.flags = HF_APPEND_VERBATIM;
-    if (counted) {
-        append.fields = fields;
-        append.n_fields = 2;
-    }
+    append.fields = fields;
+    append.n_fields = 2;
     rc = hf_store_append(im->store, &append, NULL, err);
-    if (rc == HF_INVALID && counted) {
+    if (rc == HF_INVALID) {
         /* A backend that keeps no such columns counts for itself. */
         append.n_fields = 0;
         rc = hf_store_append(im->store, &append, NULL, err);
     }
-    if (rc == HF_OK)
+    if (rc == HF_OK) {
         im->result.messages += batch->n;
+        im->calls += batch->calls;
+    }
     batch_clear(batch);
     return rc;
+}
+
+/* What the line says of a new session's counters, where its messages say otherwise. */
+static int
+counters_settle(struct hf__import *im, const struct hf_text *id, int64_t messages,
+                int64_t calls, struct hf_error *err)
+{
+    const struct hf_field fields[] = {
+        {.name = "message_count", .op = HF_FIELD_ADD, .type = HF_INT, .i = messages},
+        {.name = "tool_call_count", .op = HF_FIELD_ADD, .type = HF_INT, .i = calls},
+    };
+    int rc = HF_OK;
+
+    if (messages || calls)
+        rc = hf_store_session_update(im->store, id, fields, 2, err);
+    return rc == HF_INVALID ? HF_OK : rc; /* a backend that counts for itself */
 }
 
 /* Stores the messages of the array S, but for those that KNOWN (may be NULL) has.
@@ -238,13 +255,13 @@ messages_store(struct hf__import *im, const struct hf_text *id, const char *s,
         batch->bytes += element_len;
         batch->calls += hf__tool_call_count(&parsed->u.message.tool_calls);
         if (batch->n == BATCH_MESSAGES || batch->bytes >= BATCH_BYTES) {
-            rc = batch_store(im, id, batch, known != NULL, err);
+            rc = batch_store(im, id, batch, err);
             if (rc < 0)
                 break;
         }
     }
     if (rc == 0)
-        rc = batch_store(im, id, batch, known != NULL, err);
+        rc = batch_store(im, id, batch, err);
     batch_clear(batch);
     free(batch);
     if (rc == HF_OK)
@@ -273,6 +290,7 @@ hf__import_line(struct hf__import *im, const char *s, size_t len, struct hf_erro
     const char *messages = NULL;
     size_t messages_len = 0;
     uint64_t before = im->result.messages, stored = 0;
+    int64_t count, calls, calls_before = im->calls;
     const struct hf_text *id = &parsed.u.session.id;
     int rc, is_new = 0;
 
@@ -283,6 +301,9 @@ hf__import_line(struct hf__import *im, const char *s, size_t len, struct hf_erro
     json_decref(object);
     if (rc < 0)
         return rc;
+    count = parsed.u.session.message_count;
+    calls = parsed.u.session.tool_call_count;
+    parsed.u.session.message_count = parsed.u.session.tool_call_count = 0;
     rc = hf__session_id_check(id, err);
     if (rc == HF_OK)
         rc = session_exists(im->store, id, err);
@@ -300,6 +321,9 @@ hf__import_line(struct hf__import *im, const char *s, size_t len, struct hf_erro
     rc = is_new ? HF_OK : hf__known_read(im->store, id, &known, err);
     if (rc == HF_OK && messages)
         rc = messages_store(im, id, messages, messages_len, known, &stored, err);
+    if (rc == HF_OK && is_new)
+        rc = counters_settle(im, id, count - (int64_t)stored,
+                             calls - (im->calls - calls_before), err);
     if (rc < 0) {
         if (is_new)
             session_undo(im, id, before);

@@ -50,6 +50,26 @@ class Merge(hftest.TestCase):
         self.assertEqual(len(hits), 1)
         self.integrity(self.other.db)
 
+    def test_half_an_import(self):
+        """A process that dies in an import leaves counters that a merge completes."""
+        d = self.d
+        d.call("create", session={"id": "s", "source": "cli"})
+        d.call("append", session="s", messages=[
+            {"role": "assistant", "content": f"m{i}", "tool_calls": '[{"id":"c1"}]'}
+            for i in range(2000)])
+        path = self.export("whole")
+        self.other.sql("CREATE TRIGGER die BEFORE INSERT ON messages WHEN new.content ="
+                       " 'm1999' BEGIN SELECT RAISE(ABORT, 'no'); END")
+        self.other.sql("CREATE TRIGGER stay BEFORE DELETE ON sessions"
+                       " BEGIN SELECT RAISE(ABORT, 'no'); END")
+        self.assertFalse(d.try_call("import", store="other", file=path)["ok"])
+        count = "SELECT message_count, tool_call_count, count(*) FROM sessions, messages"
+        (messages, calls, there), = self.other.sql(count)
+        self.assertTrue(messages == calls == there > 0, (messages, calls, there))
+        self.other.sql("DROP TRIGGER die")
+        d.call("import", store="other", file=path, merge=1)
+        self.assertEqual(self.other.sql(count), [(2000, 2000, 2000)])
+
     def test_ids_that_are_taken(self):
         """Messages of another store get new ids and stay in order; a compressed session
         can be imported with its transcript."""
