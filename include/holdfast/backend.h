@@ -174,7 +174,8 @@ struct hf_backend {
     int (*message_restore)(void *store, const struct hf_text *session_id,
                            int64_t from_id, uint64_t *ret_count, struct hf_error *err);
     /* In one transaction: active messages with id <= WATERMARK become compacted, the
-     * summary is appended (is_summary is set).  NULL: HF_UNSUPPORTED. */
+     * summary is appended (is_summary is set), and the session's two counters become
+     * those of what is active now.  NULL: HF_UNSUPPORTED. */
     int (*message_compact)(void *store, const struct hf_text *session_id,
                            int64_t watermark, const struct hf_message *const *summary,
                            uint64_t n_summary, struct hf_appended *ret,

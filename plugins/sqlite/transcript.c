@@ -92,6 +92,25 @@ struct compact {
     struct hf_appended *ret;
 };
 
+/* Counts the session anew: Hermes leaves it at what is still active after a compaction,
+ * and takes the two counters for the length of what goes to the model. */
+static int
+active_recount(struct hf_sqlite_store *st, const struct hf_text *id, struct hf_error *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = hf__sql_prepare(
+        st,
+        "UPDATE sessions SET (message_count, tool_call_count) ="
+        " (SELECT count(*), COALESCE(sum(CASE WHEN json_valid(tool_calls) THEN"
+        " CASE json_type(tool_calls) WHEN 'array' THEN json_array_length(tool_calls) END"
+        " END), 0) FROM messages WHERE session_id = ?1 AND active = 1) WHERE id = ?1",
+        &stmt, err);
+    if (rc < 0)
+        return rc;
+    hf__bind_text(stmt, 1, id);
+    return hf__sql_run(st, stmt, "counting the active messages", err);
+}
+
 static int
 compact_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
 {
@@ -127,6 +146,8 @@ compact_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
     }
     if (rc == HF_OK && added)
         rc = hf__session_count(st, c->session_id, added, calls, newest, err);
+    if (rc == HF_OK && hidden + added)
+        rc = active_recount(st, c->session_id, err);
     return rc;
 }
 

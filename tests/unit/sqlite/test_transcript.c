@@ -62,7 +62,7 @@ compact(void **state)
     assert_string_equal(fixture_sql(f, "SELECT _compressed_summary FROM messages"
                                        " WHERE id = 6"), "1");
     assert_string_equal(fixture_sql(f, "SELECT message_count FROM sessions WHERE id = 's'"),
-                        "6");
+                        "2"); /* what goes to the model: as Hermes leaves it */
     /* A compacted one is not rewound: restore leaves it. */
     assert_ok(f, f->ops->message_restore(f->store, &s, 1, &n, &f->err));
     assert_int_equal(n, 1);
