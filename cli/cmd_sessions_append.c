@@ -8,6 +8,7 @@
 #include "input.h"
 #include "opt.h"
 #include "print.h"
+#include "util/json_write.h"
 
 /* A batch is held in memory, since all of it is one transaction. */
 #define MAX_BATCH ((size_t)1 << 30)
@@ -115,6 +116,15 @@ append_one(struct cli *cli, const char *arg, struct hf_message *message,
     return rc;
 }
 
+static int
+is_json(const char *text)
+{
+    json_t *value = hf__json_parse(text, strlen(text));
+    int is = value != NULL;
+    json_decref(value);
+    return is;
+}
+
 int
 cmd_sessions_append(struct cli *cli, const struct cmd *cmd, int argc, char **argv)
 {
@@ -154,6 +164,8 @@ cmd_sessions_append(struct cli *cli, const struct cmd *cmd, int argc, char **arg
     else if (!sources && !calls)
         rc = print_usage(cli, cmd->path,
                          "the content is missing: --content TEXT, --content-file F or -");
+    else if (calls && !is_json(calls))
+        rc = print_usage(cli, cmd->path, "--tool-calls takes JSON, not \"%s\"", calls);
     else if (lines)
         rc = append_lines(cli, words.v[0], lines);
     else {

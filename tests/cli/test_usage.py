@@ -81,6 +81,8 @@ class Usage(hftest.TestCase):
                 (["sessions", "append", "x", "--role", "user"], "content"),
                 (["sessions", "append", "x", "--role", "user", "--content", "y", "-"],
                  "exclude"),
+                (["sessions", "append", "x", "--role", "assistant", "--content", "y",
+                  "--tool-calls", "{bad"], '"{bad"'),
                 (["sessions", "end", "x"], "missing"),
                 (["sessions", "search", "x", "--newest", "--oldest"], "exclude"),
                 (["sessions", "export", "--format", "xml"], '"xml"'),
