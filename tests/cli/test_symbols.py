@@ -12,6 +12,7 @@ OBJECTS = {
     "libholdfast.so": "lib/libholdfast.so",
     "libholdfast-sqlite.so": "lib/libholdfast-sqlite.so",
     "hf_sqlite.so": "lib/holdfast/backends/hf_sqlite.so",
+    "hf_jsonl.so": "lib/holdfast/backends/hf_jsonl.so",
     "hf_memory.so": "tests/plugins/hf_memory.so",
 }
 

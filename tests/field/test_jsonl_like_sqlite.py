@@ -1,6 +1,7 @@
 """The same conversation gives the same answers on the JSONL backend as on the SQLite one,
 and the real Hermes files go through it unchanged."""
 
+import contextlib
 import json
 import os
 import threading
@@ -199,6 +200,15 @@ class LikeSqlite(hfjsonl.JsonlTestCase):
         a.call("create", session={"id": "s1", "source": "new"})
         self.assertEqual(self.contents(b), [])
 
+    @staticmethod
+    def open_files(pid):
+        folder = f"/proc/{pid}/fd"
+        found = []
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(os.path.join(folder, name)))
+        return found
+
     def test_moved_file(self):
         """A file that is taken away while somebody waits for its lock gets no message."""
         import fcntl
@@ -209,6 +219,7 @@ class LikeSqlite(hfjsonl.JsonlTestCase):
             fcntl.fcntl(f, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
             job = d.start("append", session="s1", messages=[{"role": "user",
                                                             "content": "late"}])
+            hftest.wait_until(lambda: self.file() in self.open_files(d.pid))
             self.assertEqual(len(self.contents(d)), 2)  # a reader does not wait
             moved = self.file() + ".moved"
             data = self.bytes()

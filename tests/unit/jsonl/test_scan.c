@@ -73,6 +73,7 @@ static int
 setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
+    static const char tricky[] = "{\"uid\":\"\n\0,\"crc\":\"00000000\"}";
     size_t start;
 
     f->dir = scratch_make();
@@ -81,7 +82,7 @@ setup(void **state)
         hf__jl_line_key(&f->bytes, "number");
         hf__buf_addf(&f->bytes, "%d", i);
         hf__jl_line_key(&f->bytes, "text");
-        hf__jl_text(&f->bytes, "{\"uid\":\"\n\0,\"crc\":\"00000000\"}", 31);
+        hf__jl_text(&f->bytes, tricky, sizeof tricky - 1);
         hf__jl_line_end(&f->bytes, start);
         f->ends[i] = f->bytes.len;
     }
