@@ -41,6 +41,7 @@ static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static int installed;
 static sqlite3_mutex *mutexes[STEPS];
 static int taken; /* steps, while a fork is under way */
+static int handler_pid; /* the process that our handlers know of */
 /* Of a child: */
 static int is_child;
 static int locked_up; /* there are locks that nobody will release */
@@ -81,6 +82,7 @@ static void
 after_in_child(void)
 {
     is_child = 1;
+    handler_pid = (int)getpid();
     locked_up |= taken < STEPS;
     hf__locks_fork_child();
     had_files |= hf__open_files_fork_child();
@@ -93,6 +95,7 @@ hf__fork_install(struct hf_error *err)
     int code = HF_OK;
     pthread_mutex_lock(&install_lock);
     if (!installed) {
+        handler_pid = (int)getpid();
         for (int i = 0; i < STEPS; i++)
             if (!steps[i].enter)
                 mutexes[i] = sqlite3_mutex_alloc(steps[i].mutex);
@@ -133,6 +136,10 @@ hf__fork_is_child(void)
 int
 hf__fork_check_open(const char *path, struct hf_error *err)
 {
+    if (handler_pid != (int)getpid())
+        return hf_error_set(err, HF_MISUSE, path,
+                            "this process was made past the handlers of fork(), and can "
+                            "open no database: use fork(), or a program of its own");
     if (locked_up)
         return hf_error_set(err, HF_MISUSE, path,
                             "this process was forked while another thread was inside "

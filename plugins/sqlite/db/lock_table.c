@@ -291,6 +291,7 @@ style_choose(struct hf__inode *n, int fd, int writable)
     /* The first byte after those that SQLite locks. */
     struct flock probe = {
         .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0x40000200, .l_len = 1};
+    hf__parked_sweep();
     int own = description_new(fd, n, writable);
     if (own < 0)
         return -1;

@@ -53,15 +53,21 @@ static int
 hook_close(int fd)
 {
     pthread_mutex_lock(&hf__locks.lock);
+    struct hf__slot *slot = hf__slot_of(fd);
+    int locked = slot && slot->inode->style == HF__LOCKS_OFD;
     int canonical = hf__slot_leave(fd);
-    pthread_mutex_unlock(&hf__locks.lock);
     if (canonical >= 0) {
         /* SQLite gives up the lock of a -shm by closing alone.  A child that is being
          * forked just now may have a copy, so closing would not do for us. */
         struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
         hf__locks.real_fcntl(canonical, F_OFD_SETLK, &all);
-        hf__locks.real_close(canonical);
     }
+    int kept = locked && hf__park(fd, canonical);
+    pthread_mutex_unlock(&hf__locks.lock);
+    if (kept)
+        return 0;
+    if (canonical >= 0)
+        hf__locks.real_close(canonical);
     return hf__locks.real_close(fd);
 }
 

@@ -67,4 +67,11 @@ int hf__inode_ready(struct hf__inode *inode, int fd, int writable);
 /* Follows a request that was granted; -1 when it cannot be kept in mind. */
 int hf__ranges_follow(struct hf__inode *inode, const struct flock *granted);
 
+/* ---- lock_parked.c; under the lock ---- */
+
+/* Keeps a descriptor that SQLite closes, and its canonical one (-1: none), while other
+ * code of this process has the file open.  Returns whether it did. */
+int hf__park(int fd, int canonical);
+void hf__parked_sweep(void); /* closes those that nobody needs any more */
+
 #endif /* HF_DB_LOCKS_H */

@@ -2,6 +2,8 @@
  *
  * The hooks stay for the life of a process, and what was open before them matters.  So
  * each case runs in a forked child: this program itself never opens a database. */
+#include <sys/syscall.h>
+
 #include "db_test.h"
 
 #define CASE(NAME)                                                                     \
@@ -440,6 +442,26 @@ CASE(forked_child_posix)
     forked(1);
 }
 
+/* A child that pthread_atfork()'s handlers know nothing of. */
+CASE(past_the_handlers)
+{
+    struct hf_error err;
+    struct hf_sqlite_options o = options();
+    struct hf_sqlite_db *db = open_it(&o), *second = NULL;
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        CHECK(hf_sqlite_begin(db, 0, &err) == HF_MISUSE);
+        CHECK(hf_sqlite_open_db(&o, &second, &err) == HF_MISUSE);
+        hf_sqlite_close_db(&db);
+        _exit(0);
+    }
+    CHECK(child_status(child) == 0);
+    begin(db);
+    CHECK(!outsider_writes());
+    commit(db);
+    hf_sqlite_close_db(&db);
+}
+
 /* A parent that dies with a child alive, which has inherited the mapped -shm: nobody
  * must wait for that child. */
 CASE(parent_dies)
@@ -520,6 +542,7 @@ main(void)
         TEST(standard_streams_closed),
         TEST(forked_child),
         TEST(forked_child_posix),
+        TEST(past_the_handlers),
         TEST(parent_dies),
         TEST(fork_in_a_callback),
     };
