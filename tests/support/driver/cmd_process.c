@@ -1,5 +1,5 @@
 /* cmd_process.c - commands on the driver's own process: what a host program does around
- * the library (environment, working directory, limits, fork, stray descriptors). */
+ * the library (environment, working directory, limits, stray descriptors). */
 #include "driver.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -115,41 +114,6 @@ cmd_sql(struct call *call)
     return rc == SQLITE_OK ? HF_OK : HF_IO;
 }
 
-/* fork: {"do":{command}}: a child runs that command on the handles it inherited and ends
- * without closing any; its answer is {"child":{...}}. */
-static int
-cmd_fork(struct call *call)
-{
-    struct call inner = {.in = json_object_get(call->in, "do"), .out = json_object()};
-    json_t *answer;
-    FILE *from;
-    pid_t child;
-    int ends[2], status;
-
-    if (pipe(ends) != 0)
-        return system_failed(call, "pipe");
-    child = fork();
-    if (child == 0) {
-        char *text;
-        call_run(&inner);
-        text = json_dumps(inner.out, JSON_COMPACT);
-        _exit(write(ends[1], text, strlen(text)) < 0);
-    }
-    json_decref(inner.out);
-    close(ends[1]);
-    if (child < 0) {
-        close(ends[0]);
-        return system_failed(call, "fork");
-    }
-    from = fdopen(ends[0], "r");
-    answer = json_loadf(from, JSON_ALLOW_NUL, NULL);
-    fclose(from);
-    waitpid(child, &status, 0);
-    json_object_set_new(call->out, "child", answer ? answer : json_null());
-    json_object_set_new(call->out, "status", json_integer(status));
-    return HF_OK;
-}
-
 static int
 cmd_about(struct call *call)
 {
@@ -169,5 +133,5 @@ cmd_exit(struct call *call)
 const struct command process_commands[] = {
     {"setenv", cmd_setenv}, {"chdir", cmd_chdir}, {"setlocale", cmd_setlocale},
     {"rlimit", cmd_rlimit}, {"stray", cmd_stray}, {"sql", cmd_sql},
-    {"fork", cmd_fork},     {"log", cmd_log},     {"trace", cmd_trace},
-    {"about", cmd_about},   {"exit", cmd_exit},   {NULL, NULL}};
+    {"log", cmd_log},       {"trace", cmd_trace}, {"about", cmd_about},
+    {"exit", cmd_exit},     {NULL, NULL}};

@@ -89,7 +89,7 @@ command_fn cmd_log, cmd_trace;
 int fields_arg(struct call *call, const struct hf_field **ret, uint64_t *ret_n);
 
 extern const struct command runtime_commands[], session_commands[], message_commands[],
-    store_commands[], process_commands[];
+    store_commands[], process_commands[], fork_commands[], second_commands[];
 int emit_into(json_t *list, json_t *item, struct call *call);
 
 #endif

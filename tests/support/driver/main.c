@@ -27,9 +27,9 @@ seconds(void)
 static command_fn *
 command_find(const char *name)
 {
-    const struct command *tables[] = {runtime_commands, session_commands,
-                                      message_commands, store_commands,
-                                      process_commands};
+    const struct command *tables[] = {
+        runtime_commands, session_commands, message_commands, store_commands,
+        process_commands, fork_commands,    second_commands};
 
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         for (const struct command *c = tables[i]; c->name; c++)
