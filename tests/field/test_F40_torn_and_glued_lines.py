@@ -150,6 +150,19 @@ class F40(hfjsonl.JsonlTestCase):
         codes = [f["code"] for f in d.call("check")["findings"]]
         self.assertIn("jsonl_headless", codes)
 
+    def test_half_a_first_line(self):
+        """A session whose creation was cut short is none, and can be made."""
+        d = self.opened()
+        for cut in (0, 1, 5, 30, len(self.lines[0]) - 1):
+            self.put(self.lines[0][:cut].replace(b'"id":"s1"', b'"id":"s2"'), "s2")
+            self.assertEqual(d.try_call("get", session="s2")["code"], "HF_NOT_FOUND")
+            self.assertEqual(self.ids(d), ["s1"])
+            d.call("create", session={"id": "s2", "source": "cli"})
+            self.assertEqual(sorted(self.ids(d)), ["s1", "s2"])
+            d.call("delete", sessions=["s2"])
+        names = [n for n in os.listdir(self.home.file("jsonl")) if n[0] != "."]
+        self.assertEqual(names, ["s1.jsonl"])
+
     def test_line_separators_are_data(self):
         text = "a\u2028b\u2029c\u0085d\0e"
         d = self.opened()
