@@ -15,8 +15,11 @@ enum {
 struct batch {
     struct hf__parsed parsed[BATCH_MESSAGES];
     const struct hf_message *pointers[BATCH_MESSAGES];
+    struct hf_appended appended[BATCH_MESSAGES];
     size_t n, bytes;
     int64_t calls;
+    int renumber; /* an earlier message of the session could not keep its id, so those
+                     that follow, which must come after it, do not either */
 };
 
 static int
@@ -180,8 +183,11 @@ batch_store(struct hf__import *im, const struct hf_text *id, struct batch *batch
 
     if (!batch->n)
         return HF_OK;
-    for (size_t i = 0; i < batch->n; i++)
+    for (size_t i = 0; i < batch->n; i++) {
         batch->pointers[i] = &batch->parsed[i].u.message;
+        if (batch->renumber)
+            batch->parsed[i].u.message.id = 0;
+    }
     fields[0].i = (int64_t)batch->n;
     fields[1].i = batch->calls;
     append.session_id = *id;
@@ -190,13 +196,16 @@ batch_store(struct hf__import *im, const struct hf_text *id, struct batch *batch
     append.flags = HF_APPEND_VERBATIM;
     append.fields = fields;
     append.n_fields = 2;
-    rc = hf_store_append(im->store, &append, NULL, err);
+    rc = hf_store_append(im->store, &append, batch->appended, err);
     if (rc == HF_INVALID) {
         /* A backend that keeps no such columns counts for itself. */
         append.n_fields = 0;
-        rc = hf_store_append(im->store, &append, NULL, err);
+        rc = hf_store_append(im->store, &append, batch->appended, err);
     }
     if (rc == HF_OK) {
+        for (size_t i = 0; i < batch->n; i++)
+            if (batch->appended[i].id != batch->parsed[i].u.message.id)
+                batch->renumber = 1;
         im->result.messages += batch->n;
         im->calls += batch->calls;
     }

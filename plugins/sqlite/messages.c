@@ -245,14 +245,21 @@ append_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
     double newest = 0, t = 0;
     uint64_t added = 0;
     int64_t calls = 0;
+    int renumber = 0;
     int rc = session_open(st, &what->session_id, verbatim, err);
 
     for (uint64_t i = 0; rc == HF_OK && i < what->n_messages; i++) {
         struct hf_message m;
         uint32_t one = 0;
         hf__abi_copy(&m, sizeof m, what->messages[i]);
+        if (renumber)
+            m.id = 0;
         rc = hf__message_insert(st, &what->session_id, &m, what->flags, 0,
                                 &append->ret[i], &one, &t, err);
+        /* Order is by id: after one that had to take a new id, at the end, a free id of
+         * the old row of numbers would come before it. */
+        if (rc == HF_OK && verbatim && m.id > 0 && append->ret[i].id != m.id)
+            renumber = 1;
         if (rc == HF_OK && one) {
             added++;
             calls += hf__message_calls(&m);

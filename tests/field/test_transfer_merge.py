@@ -70,6 +70,21 @@ class Merge(hftest.TestCase):
         d.call("import", store="other", file=path, merge=1)
         self.assertEqual(self.other.sql(count), [(2000, 2000, 2000)])
 
+    def test_an_id_that_is_taken_in_the_middle(self):
+        """What follows a message with a new id gets a new one, too: order is by id."""
+        d = self.d
+        d.call("create", session={"id": "s", "source": "cli"})
+        for start in (0, 600):
+            d.call("append", session="s", messages=[
+                {"role": "user", "content": f"m{i}"} for i in range(start, start + 600)])
+        path = self.export("whole")
+        d.call("create", store="other", session={"id": "x", "source": "cli"})
+        self.other.sql("INSERT INTO messages (id, session_id, role, timestamp) VALUES"
+                       " (3, 'x', 'user', 1), (700, 'x', 'user', 1)")
+        d.call("import", store="other", file=path)
+        got = [m["content"] for m in d.call("read", store="other", session="s")["messages"]]
+        self.assertEqual(got, [f"m{i}" for i in range(1200)])
+
     def test_ids_that_are_taken(self):
         """Messages of another store get new ids and stay in order; a compressed session
         can be imported with its transcript."""
