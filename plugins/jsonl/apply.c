@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "private.h"
+#include "util/content.h"
 #include "util/epoch.h"
 #include "util/misc.h"
 #include "util/sha256.h"
@@ -234,6 +235,7 @@ message_apply(struct hf__jl_file *file, const struct hf__jl_record *record,
     int64_t id = hf__jl_int(json_object_get(message, "id"), 0);
     double t = hf__jl_time(json_object_get(message, "timestamp"), NULL);
     struct hf_text uid = hf__jl_string(own ? own : json_object_get(json, "uid"));
+    struct hf_text calls = hf__jl_string(json_object_get(message, "tool_calls"));
     struct hf__jl_entry entry = {0};
     uint32_t state = HF_MSG_ACTIVE;
 
@@ -247,6 +249,7 @@ message_apply(struct hf__jl_file *file, const struct hf__jl_record *record,
     entry.at = record->at;
     entry.len = record->len;
     entry.state = state;
+    entry.calls = (uint32_t)hf__tool_call_count(&calls);
     if (uid.ptr) {
         entry.has_uid = 1;
         uid_key(&uid, entry.uid);
@@ -269,6 +272,22 @@ message_apply(struct hf__jl_file *file, const struct hf__jl_record *record,
     return HF_OK;
 }
 
+/* After a compaction the counters are those of what is active; the summary's own lines
+ * follow and count themselves. */
+static void
+active_recount(struct hf__jl_file *file)
+{
+    int64_t messages = 0, calls = 0;
+    for (size_t i = 0; i < file->n; i++)
+        if (file->entries[i].state == HF_MSG_ACTIVE) {
+            messages++;
+            calls += file->entries[i].calls;
+        }
+    file->n_counted =
+        messages - hf__jl_int(json_object_get(file->row, "message_count"), 0);
+    file->n_calls = calls - hf__jl_int(json_object_get(file->row, "tool_call_count"), 0);
+}
+
 static void
 states_apply(struct hf__jl_file *file, const char *verb, const json_t *json)
 {
@@ -285,6 +304,8 @@ states_apply(struct hf__jl_file *file, const char *verb, const json_t *json)
         else if (!strcmp(verb, "compact") && e->id <= to && e->state == HF_MSG_ACTIVE)
             e->state = HF_MSG_COMPACTED;
     }
+    if (!strcmp(verb, "compact"))
+        active_recount(file);
 }
 
 static int

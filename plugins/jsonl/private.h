@@ -30,6 +30,7 @@ struct hf__jl_entry {
     uint32_t len;
     uint32_t state; /* enum hf_message_state */
     uint32_t has_uid;
+    uint32_t calls; /* in its tool_calls */
     uint32_t next; /* in the chain of its bucket: index + 1 */
     unsigned char uid[16];
 };
