@@ -26,7 +26,7 @@ static long rounds, rows;
 static atomic_long acknowledged;
 static atomic_int stop;
 
-static void
+__attribute__((noreturn)) static void
 die(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);

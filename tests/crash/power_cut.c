@@ -28,7 +28,7 @@ static long acknowledged;
 static int kind_now, failed;
 static uint64_t round_now;
 
-static void
+__attribute__((noreturn)) static void
 die(const char *what, const char *why)
 {
     fprintf(stderr, "kind %d, call %llu: %s: %s\n", kind_now,

@@ -27,7 +27,7 @@ static sqlite3 *plain[CONNECTIONS];
 static struct hf_sqlite_db *ours[CONNECTIONS];
 static int stopped, refused; /* what happened inside the checkpoint */
 
-static void
+__attribute__((noreturn)) static void
 die(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
