@@ -1,6 +1,6 @@
 /* doctor_generation.c - rows about files of a state.db that were taken away under
- * processes that use them (SPEC 4.3): who goes on writing where nobody will look, and the
- * logs that were kept when a store noticed it. */
+ * processes that use them (SPEC 4.3): who goes on writing where nobody will look, and
+ * the logs that were kept when a store noticed it. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,9 @@ holder_rows(struct hf__doctor *d, const char *path)
         d->no_memory = 1;
         return;
     }
-    hf__orphans_find(path, 1u << HF__ORPHAN_MAIN | 1u << HF__ORPHAN_WAL | 1u << HF__ORPHAN_SHM,
-                     found);
+    hf__orphans_find(
+        path, 1u << HF__ORPHAN_MAIN | 1u << HF__ORPHAN_WAL | 1u << HF__ORPHAN_SHM,
+        found);
     for (i = 0; i < found->n; i++)
         files |= found->v[i].files;
     hf__buf_adds(&held, "");
@@ -30,19 +31,21 @@ holder_rows(struct hf__doctor *d, const char *path)
     if (held.failed)
         d->no_memory = 1;
     else if (files & 1u << HF__ORPHAN_MAIN)
-        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_FAILURE, 0, "generation_replaced", path,
-                       "stop these processes before anything opens the file that is "
-                       "there now",
-                       "state.db was deleted or replaced while processes have the old one "
-                       "open: %s",
-                       held.ptr);
+        hf__doctor_add(
+            d, HF__DR_JOURNAL, HF_SEV_FAILURE, 0, "generation_replaced", path,
+            "stop these processes before anything opens the file that is "
+            "there now",
+            "state.db was deleted or replaced while processes have the old one "
+            "open: %s",
+            held.ptr);
     else if (files)
-        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_FAILURE, 0, "generation_lost", path,
-                       "stop these processes; no store of Holdfast opens for writing "
-                       "before that",
-                       "the log of state.db was deleted or replaced under processes that "
-                       "go on using it: %s",
-                       held.ptr);
+        hf__doctor_add(
+            d, HF__DR_JOURNAL, HF_SEV_FAILURE, 0, "generation_lost", path,
+            "stop these processes; no store of Holdfast opens for writing "
+            "before that",
+            "the log of state.db was deleted or replaced under processes that "
+            "go on using it: %s",
+            held.ptr);
     hf__buf_free(&held);
     free(found);
 }
@@ -67,11 +70,11 @@ retired_row(struct hf__doctor *d, const char *folder, const char *path)
     if (remedy.failed)
         d->no_memory = 1;
     else
-        hf__doctor_add(d, HF__DR_JOURNAL, HF_SEV_WARNING, 0, "wal_retired", folder,
-                       remedy.ptr,
-                       "a log that was taken away from under an open store is kept here "
-                       "(%s)",
-                       size);
+        hf__doctor_add(
+            d, HF__DR_JOURNAL, HF_SEV_WARNING, 0, "wal_retired", folder, remedy.ptr,
+            "a log that was taken away from under an open store is kept here "
+            "(%s)",
+            size);
     hf__buf_free(&remedy);
     free(wal);
 }

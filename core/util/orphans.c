@@ -1,5 +1,5 @@
-/* orphans.c - the search of /proc for a deleted generation of a database.  Looks by stat
- * and readlink alone: no descriptor of a database is opened or closed here. */
+/* orphans.c - the search of /proc for a deleted generation of a database.  Looks by
+ * stat and readlink alone: no descriptor of a database is opened or closed here. */
 #include "orphans.h"
 
 #include <ctype.h>
@@ -166,7 +166,8 @@ hf__orphans_find(const char *path, uint32_t files, struct hf__orphans *ret)
 }
 
 void
-hf__orphans_text(struct hf__buf *out, const char *path, const struct hf__orphans *orphans)
+hf__orphans_text(struct hf__buf *out, const char *path,
+                 const struct hf__orphans *orphans)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;

@@ -9,8 +9,12 @@
 
 #include "buf.h"
 
-enum hf__orphan_file { HF__ORPHAN_MAIN = 0, HF__ORPHAN_WAL, HF__ORPHAN_SHM,
-                       HF__ORPHAN_FILES };
+enum hf__orphan_file {
+    HF__ORPHAN_MAIN = 0,
+    HF__ORPHAN_WAL,
+    HF__ORPHAN_SHM,
+    HF__ORPHAN_FILES
+};
 struct hf__orphan {
     int pid;
     uint32_t files; /* bit (1 << enum hf__orphan_file) for each that it holds */
@@ -26,9 +30,9 @@ struct hf__orphans {
 };
 
 /* Looks at every process, this one included, for those of FILES (bits) of the database
- * at PATH (absolute, its folder free of symlinks).  A name alone proves nothing, nor does
- * " (deleted)" behind it: it counts when device and inode differ from what stands at the
- * path.  Takes milliseconds, and a quarter of a second when there is one. */
+ * at PATH (absolute, its folder free of symlinks).  A name alone proves nothing, nor
+ * does " (deleted)" behind it: it counts when device and inode differ from what stands
+ * at the path.  Takes milliseconds, and a quarter of a second when there is one. */
 void hf__orphans_find(const char *path, uint32_t files, struct hf__orphans *ret);
 /* "pid 41 (hermes: state.db-wal), ..." appended to OUT. */
 void hf__orphans_text(struct hf__buf *out, const char *path,

@@ -58,8 +58,8 @@ hf__reader(struct hf_sqlite_store *st)
         return st;
     pthread_mutex_lock(&st->reader_lock);
     reader = atomic_load(&st->reader);
-    /* A store that lost its files opens nothing more at that path: what stands there may
-     * be another store. */
+    /* A store that lost its files opens nothing more at that path: what stands there
+     * may be another store. */
     if (!reader && !st->reader_failed)
         hf__lost_look(st);
     if (!reader && !st->reader_failed && hf_sqlite_lost(st->db, NULL, NULL) == HF_OK) {

@@ -1,11 +1,11 @@
 /* generation.c - the files that a handle has open against those that stand at its paths
  * (SPEC 4.3).
  *
- * A database whose WAL was deleted under it goes on working, for itself: what it commits
- * nobody else will ever see.  One that another file was renamed over would write into
- * the old one, or play its WAL into the new one.  So each write compares, inside the
- * write lock and again after COMMIT.  Only device and inode count: link counts and
- * " (deleted)" in /proc lie in both directions. */
+ * A database whose WAL was deleted under it goes on working, for itself: what it
+ * commits nobody else will ever see.  One that another file was renamed over would
+ * write into the old one, or play its WAL into the new one.  So each write compares,
+ * inside the write lock and again after COMMIT.  Only device and inode count: link
+ * counts and " (deleted)" in /proc lie in both directions. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ identity_take(struct hf_sqlite_db *db, int which)
     struct hf__identity *id = &db->generation.file[which];
     char name[4128];
     struct stat st;
-    if (!hf__own_stat(db, which, &st) && lstat(file_name(db, which, name, sizeof name), &st))
+    if (!hf__own_stat(db, which, &st) &&
+        lstat(file_name(db, which, name, sizeof name), &st))
         return; /* taken at the next look */
     id->dev = st.st_dev;
     id->ino = st.st_ino;
@@ -100,7 +101,8 @@ cannot_tell(struct hf_sqlite_db *db, int which, enum hf__generation_when when,
     char name[4128];
     struct hf__shown shown;
     hf__shown(&shown, file_name(db, which, name, sizeof name));
-    hf_error_set(err, HF_IO, name, "cannot look at %s: %s; %s", shown.text, strerror(sys),
+    hf_error_set(err, HF_IO, name, "cannot look at %s: %s; %s", shown.text,
+                 strerror(sys),
                  when == HF__WHEN_COMMITTED
                      ? "the write was made, but whether it can be found is not known"
                      : "nothing was written");
@@ -121,7 +123,8 @@ is_foreign(struct hf_sqlite_db *db)
 }
 
 static int
-latch(struct hf_sqlite_db *db, int code, int which, const char *how, struct hf_error *err)
+latch(struct hf_sqlite_db *db, int code, int which, const char *how,
+      struct hf_error *err)
 {
     char name[4128], text[400];
     struct hf__shown shown;

@@ -26,10 +26,10 @@ struct hf__loss;
 
 struct hf__generation {
     struct hf__identity file[HF__GEN_FILES]; /* as SQLite has them open */
-    uint32_t application_id; /* the first one that was not 0 */
-    int64_t looked_ms;       /* the last comparison with the paths */
-    atomic_int lost;         /* HF_REPLACED or HF_WAL_LOST, for good; 0: not lost */
-    struct hf__loss *loss;   /* of a lost one */
+    uint32_t application_id;                 /* the first one that was not 0 */
+    int64_t looked_ms;                       /* the last comparison with the paths */
+    atomic_int lost;       /* HF_REPLACED or HF_WAL_LOST, for good; 0: not lost */
+    struct hf__loss *loss; /* of a lost one */
 };
 
 /* ---- own_files.c: SQLite's own descriptors ---- */
@@ -49,8 +49,8 @@ uint32_t hf__own_application_id(struct hf_sqlite_db *db);
 /* ---- generation.c ---- */
 
 enum hf__generation_when { HF__WHEN_IDLE, HF__WHEN_BEGUN, HF__WHEN_COMMITTED };
-/* Compares the paths with what SQLite has open; takes the identities of what it has open
- * for the first time.  HF_REPLACED and HF_WAL_LOST are for good, HF_IO is not. */
+/* Compares the paths with what SQLite has open; takes the identities of what it has
+ * open for the first time.  HF_REPLACED and HF_WAL_LOST are for good, HF_IO is not. */
 int hf__generation_check(struct hf_sqlite_db *db, enum hf__generation_when when,
                          struct hf_error *err);
 /* The same for an idle handle that is about to read, at most once a second; never fails
@@ -80,9 +80,9 @@ double hf__loss_since(const struct hf__loss *loss);
 
 /* Where a lost WAL is read from. */
 struct hf__capture {
-    const char *path;   /* of the database */
-    const char *reason; /* "wal_lost" or "replaced" */
-    int pid;            /* whose descriptor it is */
+    const char *path;              /* of the database */
+    const char *reason;            /* "wal_lost" or "replaced" */
+    int pid;                       /* whose descriptor it is */
     struct stat st[HF__GEN_FILES]; /* identities; st_mode 0: unknown */
     void *ctx;
     int64_t (*size)(void *ctx, int which); /* HF__GEN_MAIN or _WAL */

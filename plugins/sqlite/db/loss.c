@@ -1,6 +1,6 @@
 /* loss.c - a generation that was lost, once for all handles of this process that had it
- * open: its WAL is copied once, and the log says it once.  An entry lives as long as one
- * of the handles, so that its inodes cannot be used again meanwhile. */
+ * open: its WAL is copied once, and the log says it once.  An entry lives as long as
+ * one of the handles, so that its inodes cannot be used again meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ static struct hf__loss *all_losses;
 static int
 same(const struct hf__identity *a, const struct hf__identity *b)
 {
-    return a->known == b->known && (!a->known || (a->dev == b->dev && a->ino == b->ino));
+    return a->known == b->known &&
+           (!a->known || (a->dev == b->dev && a->ino == b->ino));
 }
 
 /* An entry with one more reference, or NULL. */
@@ -39,9 +40,9 @@ entry_get(struct hf_sqlite_db *db, int code, const char *how)
     const struct hf__identity *file = db->generation.file;
     pthread_mutex_lock(&list_lock);
     struct hf__loss *loss = all_losses;
-    while (loss && (strcmp(loss->path, db->path) ||
-                    !same(&loss->main, &file[HF__GEN_MAIN]) ||
-                    !same(&loss->wal, &file[HF__GEN_WAL])))
+    while (loss &&
+           (strcmp(loss->path, db->path) || !same(&loss->main, &file[HF__GEN_MAIN]) ||
+            !same(&loss->wal, &file[HF__GEN_WAL])))
         loss = loss->next;
     if (loss)
         loss->refs++;
@@ -113,10 +114,11 @@ text_of(const struct hf__loss *loss, char *ret, size_t size)
         hf__shown(&wal, name);
     }
     if (loss->folder && loss->code == HF_WAL_LOST)
-        snprintf(end, sizeof end,
-                 "; the log is kept in %s: stop every process that uses the store, then "
-                 "`holdfast sessions recover --source %s --wal %s --output NEW.db`",
-                 folder.text, path.text, wal.text);
+        snprintf(
+            end, sizeof end,
+            "; the log is kept in %s: stop every process that uses the store, then "
+            "`holdfast sessions recover --source %s --wal %s --output NEW.db`",
+            folder.text, path.text, wal.text);
     else if (loss->folder)
         snprintf(end, sizeof end,
                  "; the log of the file that was there is kept in %s, do not lay it "
@@ -149,8 +151,8 @@ hf__loss_join(struct hf_sqlite_db *db, int code, const char *how)
     }
     pthread_mutex_unlock(&loss->lock);
     if (first)
-        hf__db_log(db, HF_LOG_ERROR, code == HF_REPLACED ? "replaced" : "wal_lost", "%s",
-                   text);
+        hf__db_log(db, HF_LOG_ERROR, code == HF_REPLACED ? "replaced" : "wal_lost",
+                   "%s", text);
     return loss;
 }
 

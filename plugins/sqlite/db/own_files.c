@@ -9,8 +9,8 @@
 
 #include "db.h"
 
-/* More of the shared memory than there ever is: asked for it without leave to extend it,
- * SQLite looks how large the file is, and maps nothing. */
+/* More of the shared memory than there ever is: asked for it without leave to extend
+ * it, SQLite looks how large the file is, and maps nothing. */
 #define SHM_FAR 60000
 #define SHM_REGION 32768
 
@@ -35,10 +35,11 @@ static sqlite3_file *
 own_file(struct hf_sqlite_db *db, int which)
 {
     sqlite3_file *file = NULL;
-    int op = which == HF__GEN_WAL ? SQLITE_FCNTL_JOURNAL_POINTER
-                                  : SQLITE_FCNTL_FILE_POINTER;
-    if (!db->handle || sqlite3_file_control(db->handle, "main", op, &file) != SQLITE_OK ||
-        !file || !file->pMethods)
+    int op =
+        which == HF__GEN_WAL ? SQLITE_FCNTL_JOURNAL_POINTER : SQLITE_FCNTL_FILE_POINTER;
+    if (!db->handle ||
+        sqlite3_file_control(db->handle, "main", op, &file) != SQLITE_OK || !file ||
+        !file->pMethods)
         return NULL;
     return file;
 }

@@ -1,5 +1,5 @@
-/* wal_capture.c - a lost WAL is copied to a folder beside its database, from a descriptor
- * that still leads to it: the last commits may live nowhere else.
+/* wal_capture.c - a lost WAL is copied to a folder beside its database, from a
+ * descriptor that still leads to it: the last commits may live nowhere else.
  *
  * The folder gets its name when all of it is on disk; what a crash leaves has a name
  * that ends in ".part". */
@@ -37,8 +37,8 @@ write_all(int fd, const char *bytes, size_t len)
 static int
 file_create(int folder, const char *name, int *ret_fd)
 {
-    *ret_fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                     0600);
+    *ret_fd =
+        openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return *ret_fd < 0 ? errno : 0;
 }
 
@@ -148,7 +148,8 @@ manifest_write(const struct hf__capture *what, int folder, const char *base,
     hf__buf_addf(&out, ",\"sha256\":\"%s\"},\n\"shm\":{", wal_sha);
     identity_json(&out, &what->st[HF__GEN_SHM]);
     snprintf(name, sizeof name, "%s-header", base);
-    hf__buf_addf(&out, "},\n\"header\":{\"size\":%lld,\"file\":", (long long)header_size);
+    hf__buf_addf(&out,
+                 "},\n\"header\":{\"size\":%lld,\"file\":", (long long)header_size);
     hf__json_string(&out, name, strlen(name));
     hf__buf_addf(&out, ",\"sha256\":\"%s\"}}\n", header_sha);
     sys = out.failed ? ENOMEM : file_create(folder, "manifest.json", &fd);

@@ -106,8 +106,8 @@ int
 hf__wal_holders_check(struct hf_sqlite_db *db, const struct hf__look *look,
                       struct hf_error *err)
 {
-    int lost = look->header == HF__HEADER_WAL &&
-               (!look->wal.st_mode || !look->shm.st_mode);
+    int lost =
+        look->header == HF__HEADER_WAL && (!look->wal.st_mode || !look->shm.st_mode);
     /* SQLite would play that log into a file that is not in WAL mode: it belongs to one
      * that stood here before. */
     int replaced = look->header == HF__HEADER_ROLLBACK && look->wal_holds_frames;
@@ -130,13 +130,14 @@ hf__wal_holders_check(struct hf_sqlite_db *db, const struct hf__look *look,
         if (lost)
             captures_text(db, look, found, &text);
         code = lost ? HF_WAL_LOST : HF_REPLACED;
-        hf_error_set(err, code, db->path,
-                     lost ? "the log of %s was deleted under processes that go on writing "
-                            "to it, and a second one would part the store: stop them "
-                            "first: %s"
-                          : "another file was put at %s while processes still use the old "
-                            "one, whose log lies beside it: stop them first: %s",
-                     hf__shown(&shown, db->path), text.failed ? "?" : text.ptr);
+        hf_error_set(
+            err, code, db->path,
+            lost ? "the log of %s was deleted under processes that go on writing "
+                   "to it, and a second one would part the store: stop them "
+                   "first: %s"
+                 : "another file was put at %s while processes still use the old "
+                   "one, whose log lies beside it: stop them first: %s",
+            hf__shown(&shown, db->path), text.failed ? "?" : text.ptr);
     }
     hf__buf_free(&text);
     free(found);

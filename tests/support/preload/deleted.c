@@ -1,6 +1,6 @@
-/* deleted.c - preloaded: a file system that, like OpenZFS at times, shows descriptors of
- * files that are there as "PATH (deleted)".  HF_TEST_DELETED is the end of the names that
- * this befalls. */
+/* deleted.c - preloaded: a file system that, like OpenZFS at times, shows descriptors
+ * of files that are there as "PATH (deleted)".  HF_TEST_DELETED is the end of the names
+ * that this befalls. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

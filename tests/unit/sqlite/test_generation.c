@@ -1,12 +1,8 @@
 /* test_generation.c - the files a handle has open against those at its paths
  * (SPEC 4.3). */
-#include "db_test.h"
-
-#include <dirent.h>
+#include "generation_test.h"
 
 #include "util/sha256.h"
-
-#define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, dir_setup, dir_teardown)
 
 /* Make lstat() of one path, and mkdir(), fail. */
 static const char *stat_fails_for;
@@ -16,74 +12,6 @@ int __wrap_lstat(const char *path, struct stat *st);
 static int mkdir_error;
 int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);
-
-static struct hf_sqlite_options
-table_options(void)
-{
-    static char path[300]; /* what in_dir() gives does not last */
-    snprintf(path, sizeof path, "%s/state.db", test_dir);
-    struct hf_sqlite_options opt = options_for(path);
-    opt.initialize = init_table;
-    return opt;
-}
-
-static int
-try_insert(struct hf_sqlite_db *db, int value, struct hf_error *err)
-{
-    char sql[64];
-    int code = hf_sqlite_begin(db, -1, err);
-    if (code != HF_OK)
-        return code;
-    snprintf(sql, sizeof sql, "INSERT INTO t VALUES(%d, 'x')", value);
-    run(db, sql);
-    return hf_sqlite_commit(db, err);
-}
-
-static void
-insert(struct hf_sqlite_db *db, int value)
-{
-    struct hf_error err;
-    if (try_insert(db, value, &err) != HF_OK)
-        fail_msg("%s", err.message);
-}
-
-static void
-refused(struct hf_sqlite_db *db, int code, const char *word)
-{
-    struct hf_error err;
-    int got = try_insert(db, 99, &err);
-    if (got != code)
-        fail_msg("%s for \"%s\"", hf_code_name(got), word);
-    assert_int_equal(err.code, code);
-    if (!strstr(err.message, word))
-        fail_msg("no \"%s\" in: %s", word, err.message);
-}
-
-/* The one folder beside the database that holds a lost WAL, or NULL. */
-static const char *
-retired(void)
-{
-    static char name[400];
-    int n = 0;
-    DIR *dir = opendir(test_dir);
-    for (struct dirent *e; (e = readdir(dir));)
-        if (!strncmp(e->d_name, "state.db.retired-wal-", 21)) {
-            snprintf(name, sizeof name, "%.100s/%s", test_dir, e->d_name);
-            n++;
-        }
-    closedir(dir);
-    if (n > 1)
-        fail_msg("%d folders", n);
-    return n ? name : NULL;
-}
-
-static void
-copy(const char *from, const char *to)
-{
-    char command[1200];
-    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
-    assert_int_equal(system(command), 0);
-}
 
 static void
 identities_are_taken(void **state)
@@ -168,7 +96,8 @@ manifest_says_what_is_there(void **state)
     assert_non_null(folder);
     snprintf(name, sizeof name, "%s/manifest.json", folder);
     assert_int_equal(hf__read_file(name, 1 << 16, &text, &len, &err), HF_OK);
-    snprintf(wanted, sizeof wanted, "\"wal\":{\"device\":%llu,\"inode\":%llu,\"size\":%lld",
+    snprintf(wanted, sizeof wanted,
+             "\"wal\":{\"device\":%llu,\"inode\":%llu,\"size\":%lld",
              (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
              (long long)st.st_size);
     assert_non_null(strstr(text, wanted));
@@ -249,8 +178,9 @@ main_renamed_over(void **state)
     struct hf_sqlite_options opt = table_options();
     struct hf_sqlite_db *db = opened(&opt);
     insert(db, 1);
-    raw_sql(in_dir("backup.db"), "CREATE TABLE t(a,b); INSERT INTO t VALUES(7,'old'),(8,"
-                                 "'old'),(9,'old')");
+    raw_sql(in_dir("backup.db"),
+            "CREATE TABLE t(a,b); INSERT INTO t VALUES(7,'old'),(8,"
+            "'old'),(9,'old')");
     rename(in_dir("backup.db"), in_dir("state.db"));
     refused(db, HF_REPLACED, "state.db is another file");
     assert_int_equal(logged("40 replaced: "), 1);
@@ -341,7 +271,8 @@ static void
 two_handles_one_capture(void **state)
 {
     (void)state;
-    struct hf_sqlite_options opt = table_options(), read = options_for(in_dir("state.db"));
+    struct hf_sqlite_options opt = table_options(),
+                             read = options_for(in_dir("state.db"));
     struct hf_sqlite_db *a = opened(&opt), *b = opened(&opt);
     struct hf_error err;
     read.read_only = 1;
@@ -375,7 +306,8 @@ idle_handles_look_when_they_read(void **state)
     assert_int_equal(hf_sqlite_lost(db, NULL, &err), HF_OK);
     db->generation.looked_ms -= 1000;
     assert_int_equal(hf_sqlite_prepare(db, "SELECT a FROM t", &stmt, &err), HF_OK);
-    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW); /* the read itself does not fail */
+    assert_int_equal(sqlite3_step(stmt),
+                     SQLITE_ROW); /* the read itself does not fail */
     hf_sqlite_done(stmt);
     assert_int_equal(hf_sqlite_lost(db, NULL, &err), HF_WAL_LOST);
     hf_sqlite_close_db(&db);
@@ -410,153 +342,6 @@ a_copy_that_fails_is_tried_again(void **state)
     refused(db, HF_WAL_LOST, "the log is kept in");
     assert_non_null(retired());
     assert_int_equal(logged("30 wal_captured: "), 1);
-    hf_sqlite_close_db(&db);
-}
-
-/* ---- before an open ---- */
-
-static void
-open_beside_a_deleted_generation(void **state)
-{
-    (void)state;
-    struct hf_sqlite_options opt = table_options();
-    struct hf_sqlite_db *db = opened(&opt), *second = NULL;
-    struct hf_error err;
-    char pid[32];
-    insert(db, 1);
-    hf_sqlite_close_db(&db);
-    struct other other =
-        other_start(in_dir("state.db"), "INSERT INTO t VALUES(2,'other')");
-    unlink(in_dir("state.db-wal"));
-    unlink(in_dir("state.db-shm"));
-    assert_int_equal(hf_sqlite_open_db(&opt, &second, &err), HF_WAL_LOST);
-    snprintf(pid, sizeof pid, "pid %d (", (int)other.pid);
-    assert_non_null(strstr(err.message, pid));
-    assert_int_equal(file_size(in_dir("state.db-wal")), -1);
-    /* The commit that only that process has is safe, once. */
-    assert_non_null(retired());
-    assert_non_null(strstr(err.message, retired()));
-    assert_int_equal(hf_sqlite_open_db(&opt, &second, &err), HF_WAL_LOST);
-    assert_non_null(retired());
-    other_kill(&other);
-    second = opened(&opt);
-    insert(second, 3);
-    hf_sqlite_close_db(&second);
-}
-
-static void
-open_beside_an_own_lost_handle(void **state)
-{
-    (void)state;
-    struct hf_sqlite_options opt = table_options();
-    struct hf_sqlite_db *db = opened(&opt), *second = NULL;
-    struct hf_error err;
-    insert(db, 1);
-    unlink(in_dir("state.db-wal"));
-    assert_int_equal(hf_sqlite_open_db(&opt, &second, &err), HF_WAL_LOST);
-    assert_non_null(strstr(err.message, "this process"));
-    hf_sqlite_close_db(&db);
-    db = opened(&opt);
-    insert(db, 2);
-    hf_sqlite_close_db(&db);
-}
-
-static void
-open_over_a_replaced_one(void **state)
-{
-    (void)state;
-    struct hf_sqlite_options opt = table_options();
-    struct hf_sqlite_db *second = NULL;
-    struct hf_error err;
-    raw_sql(in_dir("state.db"), "PRAGMA journal_mode=WAL; CREATE TABLE t(a,b)");
-    struct other other =
-        other_start(in_dir("state.db"), "INSERT INTO t VALUES(1,'other')");
-    raw_sql(in_dir("backup.db"), "CREATE TABLE t(a,b); INSERT INTO t VALUES(7,'old')");
-    rename(in_dir("backup.db"), in_dir("state.db"));
-    assert_int_equal(hf_sqlite_open_db(&opt, &second, &err), HF_REPLACED);
-    assert_non_null(strstr(err.message, "stop them first"));
-    assert_string_equal(header_mode(in_dir("state.db")), "1/1");
-    other_kill(&other);
-}
-
-static void
-names_are_no_evidence(void **state)
-{
-    (void)state;
-    struct hf__orphans *found = calloc(1, sizeof *found);
-    uint32_t all = 7;
-    assert_true(hf__orphan_link_is("/a/state.db-wal", "/a/state.db-wal"));
-    assert_true(hf__orphan_link_is("/a/state.db-wal (deleted)", "/a/state.db-wal"));
-    assert_false(hf__orphan_link_is("/a/state.db-wal2", "/a/state.db-wal"));
-    assert_false(hf__orphan_link_is("/a (deleted)/state.db-wal", "/a/state.db-wal"));
-    /* A folder whose own name ends so, and a store that is well. */
-    char folder[300], name[400];
-    snprintf(folder, sizeof folder, "%s/x (deleted)", test_dir);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    snprintf(name, sizeof name, "%s/state.db", folder);
-    struct hf_sqlite_options opt = table_options();
-    opt.path = name;
-    struct hf_sqlite_db *db = opened(&opt);
-    insert(db, 1);
-    hf__orphans_find(name, all, found);
-    assert_int_equal(found->n, 0);
-    hf_sqlite_close_db(&db);
-    free(found);
-}
-
-/* ---- no false alarm ---- */
-
-static void
-ordinary_clients_come_and_go(void **state)
-{
-    (void)state;
-    struct hf_sqlite_options opt = table_options();
-    struct hf_sqlite_db *db = opened(&opt);
-    for (int i = 0; i < 200; i++) {
-        insert(db, i);
-        raw_sql(in_dir("state.db"), "INSERT INTO t VALUES(-1,'raw');"
-                                    "PRAGMA wal_checkpoint(TRUNCATE)");
-        if (i % 50 == 0) { /* ... and when we are not there */
-            hf_sqlite_close_db(&db);
-            raw_sql(in_dir("state.db"), "INSERT INTO t VALUES(-2,'raw')");
-            db = opened(&opt);
-        }
-    }
-    assert_int_equal(raw_int(hf_sqlite_handle(db), "SELECT count(*) FROM t"), 404);
-    raw_sql(in_dir("state.db"), "VACUUM");
-    insert(db, 1);
-    hf_sqlite_close_db(&db);
-    assert_int_equal(logged("40 "), 0);
-    assert_null(retired());
-}
-
-static void
-rollback_mode_and_a_change_of_mode(void **state)
-{
-    (void)state;
-    struct hf_sqlite_options opt = table_options();
-    opt.journal_mode = HF_JOURNAL_DELETE;
-    struct hf_sqlite_db *db = opened(&opt);
-    for (int i = 0; i < 20; i++) {
-        insert(db, i);
-        raw_sql(in_dir("state.db"), "INSERT INTO t VALUES(-1,'raw')");
-    }
-    assert_int_equal(db->generation.file[HF__GEN_WAL].known, 0);
-    raw_sql(in_dir("state.db"), "VACUUM");
-    insert(db, 21);
-    /* Turned to WAL under an idle handle, and back, and again. */
-    raw_sql(in_dir("state.db"), "PRAGMA journal_mode=WAL");
-    raw_sql(in_dir("state.db"), "PRAGMA journal_mode=DELETE");
-    raw_sql(in_dir("state.db"), "PRAGMA journal_mode=WAL");
-    insert(db, 22);
-    assert_int_equal(db->generation.file[HF__GEN_WAL].known, 1);
-    assert_int_equal(db->generation.file[HF__GEN_SHM].known, 1);
-    assert_int_equal(hf_sqlite_journal(db), HF_JOURNAL_WAL);
-    raw_sql(in_dir("state.db"), "INSERT INTO t VALUES(-1,'raw')");
-    insert(db, 23);
-    assert_int_equal(logged("40 "), 0);
-    unlink(in_dir("state.db-wal"));
-    refused(db, HF_WAL_LOST, "state.db-wal was deleted");
     hf_sqlite_close_db(&db);
 }
 
@@ -596,12 +381,6 @@ main(void)
         TEST(idle_handles_look_when_they_read),
         TEST(a_loss_is_seen_at_close),
         TEST(a_copy_that_fails_is_tried_again),
-        TEST(open_beside_a_deleted_generation),
-        TEST(open_beside_an_own_lost_handle),
-        TEST(open_over_a_replaced_one),
-        TEST(names_are_no_evidence),
-        TEST(ordinary_clients_come_and_go),
-        TEST(rollback_mode_and_a_change_of_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
