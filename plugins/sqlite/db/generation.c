@@ -243,6 +243,8 @@ hf_sqlite_lost(struct hf_sqlite_db *db, double *ret_since, struct hf_error *err)
 int
 hf_sqlite_compare(struct hf_sqlite_db *db, struct hf_error *err)
 {
+    if (hf__forked(db))
+        return hf__fork_check(db, err);
     if (!sqlite3_get_autocommit(db->handle))
         return hf__generation_lost(db, err);
     return hf__generation_check(db, HF__WHEN_IDLE, err);
