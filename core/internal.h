@@ -290,6 +290,7 @@ struct hf_store {
     uint32_t read_only;
     int pid;                 /* of the opener: a handle must not cross fork() */
     pthread_mutex_t lock;    /* HF_THREADS_PER_STORE */
+    struct hf_store *given_up; /* store.c: the next one that a forked child closed */
 };
 int hf__guard_enter(struct hf_store *store, struct hf_error *err); /* HF_MISUSE */
 void hf__guard_leave(struct hf_store *store);

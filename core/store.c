@@ -1,6 +1,7 @@
 /* store.c - opening and closing a store: configuration, backend, settings, handle. */
 #include "internal.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,6 +152,18 @@ fail:
     return rc;
 }
 
+/* In a child of fork() a handle's locks and files are the parent's: it is kept somewhere,
+ * so that it is no leak, and nothing of it is touched. */
+static void
+give_up(struct hf_store *st)
+{
+    static _Atomic(struct hf_store *) all;
+
+    st->given_up = atomic_load(&all);
+    while (!atomic_compare_exchange_weak(&all, &st->given_up, st))
+        ;
+}
+
 void
 hf_store_close(struct hf_store **store)
 {
@@ -158,13 +171,15 @@ hf_store_close(struct hf_store **store)
 
     if (!st)
         return;
-    /* In a child of fork() the handle's locks and files are the parent's: its memory
-     * is given up, nothing of it is touched. */
     if (hf__guard_enter(st, NULL) == HF_OK) {
         st->backend->ops.close(st->handle);
         hf__guard_leave(st);
     } else if (st->pid == (int)getpid()) {
         return; /* from within its own emit callback: it stays open */
+    } else {
+        give_up(st);
+        *store = NULL;
+        return;
     }
     store_free(st);
     *store = NULL;

@@ -180,6 +180,8 @@ hf__locks_fork_leave(void)
 void
 hf__locks_fork_child(void)
 {
+    static struct hf__inode *given_up; /* kept, so that they are no leak */
+    struct hf__inode **last = &hf__locks.inodes;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (struct hf__inode *n = hf__locks.inodes; n; n = n->next)
         if (n->canonical >= 0)
@@ -193,6 +195,10 @@ hf__locks_fork_child(void)
     if (null >= 0)
         close(null);
     /* Not freed: the memory is the parent's, whatever it was doing with it. */
+    while (*last)
+        last = &(*last)->next;
+    *last = given_up;
+    given_up = hf__locks.inodes;
     hf__locks.inodes = NULL;
     forks++;
 }
