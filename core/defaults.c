@@ -14,7 +14,9 @@ const struct hf__slot hf__optional_slots[] = {
     {SLOT(usage_add)},      {SLOT(usage_read)},      {SLOT(state)},
     {SLOT(stats)},          {SLOT(check)},           {SLOT(repair)},
     {SLOT(optimize)},       {SLOT(flush)},           {SLOT(backup)},
-    {SLOT(maintain)},       {SLOT(interrupt)},       {NULL, 0},
+    {SLOT(maintain)},       {SLOT(interrupt)},       {SLOT(session_merge)},
+    {SLOT(session_hand_over)}, {SLOT(unsettled)},    {SLOT(upkeep)},
+    {NULL, 0},
 };
 
 static int
@@ -135,6 +137,29 @@ interrupt_default(void *store)
     (void)store;
 }
 
+static int
+hand_over_default(void *store, const struct hf_text *id, hf_transfer_fn *take, void *ctx,
+                  struct hf_error *err)
+{
+    (void)id, (void)take, (void)ctx;
+    return unsupported(store, "hand a session over to another store", err);
+}
+
+static int
+unsettled_default(void *store, hf_transfer_fn *emit, void *ctx, struct hf_error *err)
+{
+    (void)store, (void)emit, (void)ctx, (void)err;
+    return HF_OK;
+}
+
+static int
+upkeep_default(void *store, uint32_t *ret_again_ms, struct hf_error *err)
+{
+    (void)store, (void)err;
+    *ret_again_ms = 60000;
+    return HF_OK;
+}
+
 static const struct hf_backend defaults = {
     .message_rewind = rewind_default,
     .message_restore = restore_default,
@@ -156,6 +181,10 @@ static const struct hf_backend defaults = {
     .backup = backup_default,
     .maintain = maintain_default,
     .interrupt = interrupt_default,
+    .session_merge = hf__default_session_merge,
+    .session_hand_over = hand_over_default,
+    .unsettled = unsettled_default,
+    .upkeep = upkeep_default,
 };
 
 /* Callbacks that only make sense together: a module that brings some of a family gets

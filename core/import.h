@@ -27,6 +27,9 @@ int hf__import_parents(struct hf__import *im, struct hf_error *err);
 struct hf__known;
 int hf__known_read(struct hf_store *store, const struct hf_text *session_id,
                    struct hf__known **ret, struct hf_error *err);
+/* The same from within a call of the store. */
+int hf__known_read_inside(struct hf_store *store, const struct hf_text *session_id,
+                          struct hf__known **ret, struct hf_error *err);
 /* Whether the session has MESSAGE: by uid, or for one without a uid by role, time and
  * content, each stored message counting once. */
 int hf__known_has(struct hf__known *known, const struct hf_message *message);

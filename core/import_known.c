@@ -84,9 +84,9 @@ message_collect(void *ctx, const struct hf_message *message)
     return known->key_bytes.failed || known->uid_bytes.failed ? HF_NO_MEMORY : 0;
 }
 
-int
-hf__known_read(struct hf_store *store, const struct hf_text *session_id,
-               struct hf__known **ret, struct hf_error *err)
+static int
+known_read(struct hf_store *store, const struct hf_text *session_id, int inside,
+           struct hf__known **ret, struct hf_error *err)
 {
     struct hf_message_query query = HF_INIT(struct hf_message_query);
     struct hf__known *known = calloc(1, sizeof *known);
@@ -96,7 +96,9 @@ hf__known_read(struct hf_store *store, const struct hf_text *session_id,
         return hf_error_set(err, HF_NO_MEMORY, NULL, "no memory to merge a session");
     /* Rewound ones too: what was taken back must not come back by a merge. */
     query.states = HF_MSG_ACTIVE | HF_MSG_COMPACTED | HF_MSG_REWOUND;
-    rc = hf_store_read(store, session_id, &query, message_collect, known, err);
+    rc = inside ? HF__OP(store, message_read, session_id, &query, message_collect, known,
+                         err)
+                : hf_store_read(store, session_id, &query, message_collect, known, err);
     if (rc == HF_OK) {
         known->n_keys = known->key_bytes.len / sizeof *known->keys;
         known->n_uids = known->uid_bytes.len / sizeof *known->uids;
@@ -154,4 +156,18 @@ hf__known_free(struct hf__known **known)
     free((*known)->used);
     free(*known);
     *known = NULL;
+}
+
+int
+hf__known_read(struct hf_store *store, const struct hf_text *session_id,
+               struct hf__known **ret, struct hf_error *err)
+{
+    return known_read(store, session_id, 0, ret, err);
+}
+
+int
+hf__known_read_inside(struct hf_store *store, const struct hf_text *session_id,
+                      struct hf__known **ret, struct hf_error *err)
+{
+    return known_read(store, session_id, 1, ret, err);
 }

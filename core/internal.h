@@ -276,6 +276,8 @@ int hf__default_lease_release(void *store, const struct hf_text *name,
                               struct hf_error *err);
 int hf__default_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source,
                       void *ctx, struct hf_error *err);
+int hf__default_session_merge(void *store, const struct hf_transfer *what,
+                              struct hf_transferred *ret, struct hf_error *err);
 int hf__default_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
                       struct hf_error *err);
 

@@ -102,7 +102,12 @@ struct hf_open {
     uint32_t read_only;       /* create, write and lock nothing */
     uint32_t read_only_first; /* a dashboard: read-only, but bring an outdated schema up
                                  to date with one writable open if need be */
-    uint32_t may_thread;      /* one thread per store may be started for upkeep */
+    uint32_t may_thread;      /* `upkeep` is called from a thread of the core, at least
+                                 once a second and soon after writes: what is due may be
+                                 left to it */
+    uint32_t after_loss;      /* this store was lost (HF_WAL_LOST, HF_REPLACED): whoever
+                                 still has the files that were lost is looked for, even
+                                 if nothing seems to be missing */
 };
 
 enum hf_put_mode {
@@ -235,6 +240,30 @@ struct hf_backend {
     /* Makes a call that is under way in another thread return HF_CANCELLED soon.  Any
      * thread, at any time between open and close.  NULL: nothing. */
     void (*interrupt)(void *store);
+
+    /* ---- since minor 1; all optional ---- */
+
+    /* Stores a session that comes from another store, in one transaction, as struct
+     * hf_transfer says.  *RET was made with HF_INIT.  NULL: the core puts the session
+     * and appends what is missing, in several steps. */
+    int (*session_merge)(void *store, const struct hf_transfer *what,
+                         struct hf_transferred *ret, struct hf_error *err);
+    /* Hands the session of exactly this id to TAKE and, when that returns HF_OK, keeps it
+     * no longer (it is moved away, not deleted).  From before TAKE until then nobody can
+     * add to it; who wants to, finds it gone afterwards.  HF_BUSY, soon, while somebody
+     * else is writing to it or handing it over; HF_NOT_FOUND.  What TAKE returns is
+     * returned.  The stamp stays the same however often it is tried.  NULL: the backend
+     * cannot be a fallback. */
+    int (*session_hand_over)(void *store, const struct hf_text *id,
+                             hf_transfer_fn *take, void *ctx, struct hf_error *err);
+    /* After a loss: emits, a session at a time, what this handle has committed and what
+     * therefore may be missing in the files that stand at its path now.  Nothing while
+     * nothing is lost.  NULL: nothing. */
+    int (*unsettled)(void *store, hf_transfer_fn *emit, void *ctx, struct hf_error *err);
+    /* Does what is due (checkpoint, index, looking whether its files are still there), a
+     * bounded slice of it, and says in *RET_AGAIN_MS how soon it wants to be called
+     * again.  NULL: nothing. */
+    int (*upkeep)(void *store, uint32_t *ret_again_ms, struct hf_error *err);
 };
 
 /* What HF_BACKEND_EXPORT makes the entry symbol return. */

@@ -20,12 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/error.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define HF_ABI_MAJOR 1u /* differs: the core refuses the backend */
-#define HF_ABI_MINOR 0u /* +1 for each member appended; history in docs/abi.md */
+#define HF_ABI_MINOR 1u /* +1 for each member appended; history in docs/abi.md */
 
 struct hf_abi {
     uint16_t major, minor;
@@ -54,7 +56,13 @@ struct hf_abi {
 
 /* Frozen, as they travel by value and in arrays: these never gain a member. */
 struct hf_text { const char *ptr; uint64_t len; };
-struct hf_appended { int64_t id; char uid[HF_UID_SIZE]; char reserved[7]; };
+struct hf_appended {
+    int64_t id;
+    char uid[HF_UID_SIZE];
+    uint8_t in_fallback; /* 1: it waits in the fallback; the id changes when it is merged,
+                            the uid does not */
+    char reserved[6];
+};
 
 /* One change of a session.  NAME is a column of the Hermes schema (those that export
  * writes) or of the backend's own.  Frozen, as above. */
@@ -66,7 +74,9 @@ struct hf_field {
     double d;
     struct hf_text text;
 };
-enum hf_field_op { HF_FIELD_SET = 0, HF_FIELD_SET_IF_NULL = 10, HF_FIELD_ADD = 20 };
+enum hf_field_op { HF_FIELD_SET = 0, HF_FIELD_SET_IF_NULL = 10, HF_FIELD_ADD = 20,
+                   HF_FIELD_MAX = 30 /* the greater of what is there and this; numbers;
+                                        NULL is less than any */ };
 enum hf_value_type { HF_NULL = 0, HF_INT = 10, HF_REAL = 20, HF_TEXT = 30 };
 
 /* A session.  The typed members are what everyone needs; `extra` is a JSON object of
@@ -250,10 +260,49 @@ struct hf_usage {
     double seen_at; /* NaN: now */
 };
 
+typedef int hf_message_fn(void *ctx, const struct hf_message *message);
+
+/* A session on its way from one store into another: what a degraded store kept and its
+ * primary is to get, or what a lost store had committed and its fallback is to get.  The
+ * taker stores it in one transaction, and stores nothing twice:
+ *   - `session` as HF_PUT_ENSURE does: created when it is not there (with both counters
+ *     at 0: they are counted anew below), else only what is NULL is filled in.  A parent
+ *     that is not there makes it a root; a title that another session has gets the next
+ *     free " #2", " #3".
+ *   - each message that the taker lacks, by uid (of those without one by role, time and
+ *     content), is added at the end as it is, its state with it, and counted; one that
+ *     it has keeps its id and gets the state it has here.  Where messages became
+ *     compacted by this, the two counters become those of what is active.
+ *   - `fields` and `usage`, in order.  With a `stamp`, a taker remembers in the same
+ *     transaction how many it has carried out under it, and leaves out as many when the
+ *     same stamp comes again. */
+struct hf_transfer {
+    struct hf_abi abi;
+    const struct hf_session *session; /* with `extra` and `system_prompt` */
+    /* Emits the messages in order; may be called more than once.  What EMIT returns
+     * ends the walk and is returned. */
+    int (*messages)(void *ctx, hf_message_fn *emit, void *emit_ctx,
+                    struct hf_error *err);
+    void *ctx;
+    const struct hf_field *fields;
+    uint64_t n_fields;
+    const struct hf_usage *const *usage;
+    uint64_t n_usage;
+    struct hf_text stamp; /* NULL: none */
+};
+/* What became of it. */
+struct hf_transferred {
+    struct hf_abi abi;
+    uint64_t messages, states; /* added; states changed */
+    uint32_t created, reserved; /* the session was not there */
+};
+/* HF_OK only when it is safely stored. */
+typedef int hf_transfer_fn(void *ctx, const struct hf_transfer *what,
+                           struct hf_error *err);
+
 /* Called once an item.  0 goes on; any other value stops the walk, and whoever walks
  * returns that value unchanged. */
 typedef int hf_session_fn(void *ctx, const struct hf_session *session);
-typedef int hf_message_fn(void *ctx, const struct hf_message *message);
 typedef int hf_hit_fn(void *ctx, const struct hf_hit *hit);
 typedef int hf_finding_fn(void *ctx, const struct hf_finding *finding);
 typedef int hf_source_fn(void *ctx, const struct hf_text *source, uint64_t sessions);

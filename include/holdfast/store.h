@@ -23,12 +23,18 @@ extern "C" {
 struct hf_runtime;
 struct hf_store;
 
+/* Told when the condition of a store changes (degraded, recovering, healthy).  Called
+ * from any thread, within the call that noticed it; it must not call the library. */
+typedef void hf_state_fn(void *ctx, const struct hf_state *state);
+
 struct hf_store_options {
     struct hf_abi abi;
     const char *profile; /* NULL: the runtime's own */
     uint32_t read_only;  /* create, write and lock nothing; a missing store is empty */
     uint32_t read_only_first; /* a dashboard: read-only, but an outdated schema is
                                  brought up to date by one writable open first */
+    hf_state_fn *state; /* may be NULL */
+    void *state_ctx;
 };
 
 /* Opens the store of a profile with the backend that its configuration names.

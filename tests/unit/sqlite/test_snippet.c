@@ -76,7 +76,7 @@ static void
 cuts(void **state)
 {
     struct fixture *f = *state;
-    char text[4000];
+    char text[4000] = {0};
     struct hf_text t = hf_text(text, sizeof text);
     char *found;
 
