@@ -22,6 +22,7 @@ hf__call_begin(struct hf__call *call, struct hf_store *store, const char *what,
     }
     call->store = store;
     call->what = what;
+    call->writes = writes;
     call->err = err ? err : &call->own;
     /* Told apart below from a text that the backend wrote. */
     call->err->code = HF_OK;
@@ -68,6 +69,8 @@ int
 hf__call_end(struct hf__call *call, int rc, int stop)
 {
     hf__guard_leave(call->store);
+    if (call->writes)
+        hf__upkeep_wake(call->store);
     if (stop) {
         /* The walk ended because the caller wanted it to: its own value goes back. */
         if (stop < 0 && !call->err->message[0])

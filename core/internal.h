@@ -292,6 +292,7 @@ struct hf_store {
     uint32_t read_only;
     int pid;                 /* of the opener: a handle must not cross fork() */
     pthread_mutex_t lock;    /* HF_THREADS_PER_STORE */
+    struct hf__upkeep *upkeep; /* its thread, or NULL */
     struct hf_store *given_up; /* store.c: the next one that a forked child closed */
 };
 int hf__guard_enter(struct hf_store *store, struct hf_error *err); /* HF_MISUSE */
@@ -306,11 +307,24 @@ void hf__guard_leave(struct hf_store *store);
             : (store)->handle,                                                       \
         __VA_ARGS__))
 
+/* ---- upkeep.c: the thread of an open store ---- */
+
+/* Starts it where the store may have one; without it upkeep is left to the callers. */
+void hf__upkeep_start(struct hf_store *store);
+/* Ends it and waits for the end; outside the guard. */
+void hf__upkeep_stop(struct hf_store *store);
+/* Something was written: its next turn comes soon. */
+void hf__upkeep_wake(struct hf_store *store);
+/* One turn: the backend does what is due.  Returns in how many milliseconds it wants to
+ * be called again. */
+uint32_t hf__upkeep_run(struct hf_store *store);
+
 /* ---- call.c: what every front function does round its call ---- */
 
 struct hf__call {
     struct hf_store *store;
     const char *what;      /* "append to session" and so on, for generic texts */
+    uint32_t writes;
     struct hf_error *err;  /* never NULL between begin and end */
     struct hf_error own;   /* for callers that gave none */
 };

@@ -145,6 +145,7 @@ hf_store_open(struct hf_runtime *runtime, const struct hf_store_options *options
         rc = handle_open(store, &mine, err);
     if (rc < 0)
         goto fail;
+    hf__upkeep_start(store);
     *ret_store = store;
     return HF_OK;
 fail:
@@ -172,6 +173,11 @@ hf_store_close(struct hf_store **store)
     if (!st)
         return;
     if (hf__guard_enter(st, NULL) == HF_OK) {
+        /* The thread may be waiting for the guard. */
+        hf__guard_leave(st);
+        hf__upkeep_stop(st);
+        if (hf__guard_enter(st, NULL) < 0)
+            return;
         st->backend->ops.close(st->handle);
         hf__guard_leave(st);
     } else if (st->pid == (int)getpid()) {
