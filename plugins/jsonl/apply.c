@@ -131,6 +131,17 @@ sum(const json_t *a, const json_t *b)
     return json_real(json_number_value(a) + json_number_value(b));
 }
 
+/* Whether A number is greater than what is there; whatever is no number is less. */
+static int
+greater(const json_t *a, const json_t *there)
+{
+    if (!json_is_number(a) || !json_is_number(there))
+        return json_is_number(a);
+    if (json_is_integer(a) && json_is_integer(there))
+        return json_integer_value(a) > json_integer_value(there);
+    return json_number_value(a) > json_number_value(there);
+}
+
 int
 hf__jl_fields_apply(struct hf__jl_file *file, const json_t *fields)
 {
@@ -159,7 +170,8 @@ hf__jl_fields_apply(struct hf__jl_file *file, const json_t *fields)
         old = json_object_get(row, name);
         if (!strcmp(op, "add"))
             json_object_set_new(row, name, sum(old, value));
-        else if (!strcmp(op, "set") || !old || json_is_null(old))
+        else if (!strcmp(op, "max") ? greater(value, old)
+                                    : !strcmp(op, "set") || !old || json_is_null(old))
             json_object_set(row, name, value);
     }
     json_decref(file->row);
@@ -308,6 +320,40 @@ states_apply(struct hf__jl_file *file, const char *verb, const json_t *json)
         active_recount(file);
 }
 
+/* One message got the state that it has in the store it came from. */
+static void
+state_apply(struct hf__jl_file *file, const json_t *json)
+{
+    struct hf_text name = hf__jl_string(json_object_get(json, "state"));
+    int64_t id = hf__jl_int(json_object_get(json, "id"), 0);
+    uint32_t state = hf__jl_state_read(&name);
+    size_t low = 0, high = file->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (file->entries[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (state && low < file->n && file->entries[low].id == id)
+        file->entries[low].state = state;
+}
+
+/* How much was carried out of what came under a stamp. */
+static int
+merged_apply(struct hf__jl_file *file, const json_t *json)
+{
+    const char *stamp = json_string_value(json_object_get(json, "stamp"));
+    json_t *done = json_object_get(json, "done");
+
+    if (!stamp || !done)
+        return 0;
+    if (!file->stamps)
+        file->stamps = json_object();
+    return json_object_set_nocheck(file->stamps, stamp, done);
+}
+
 static int
 usage_apply(struct hf__jl_file *file, const json_t *delta)
 {
@@ -368,6 +414,10 @@ record_apply(struct hf__jl_file *file, const struct hf__jl_record *record,
         rc = usage_apply(file, json_object_get(json, "usage")) < 0
                  ? no_memory(file, err)
                  : HF_OK;
+    else if (verb && !strcmp(verb, "state"))
+        state_apply(file, json);
+    else if (verb && !strcmp(verb, "merged"))
+        rc = merged_apply(file, json) < 0 ? no_memory(file, err) : HF_OK;
     else if (verb) /* one that a later version knows changes nothing here */
         states_apply(file, verb, json);
     if (rc == HF_OK && hf__jl_fields_apply(file, json_object_get(json, "fields")) < 0)

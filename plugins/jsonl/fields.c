@@ -16,9 +16,11 @@ hf__jl_fields_check(const struct hf_field *f, uint64_t n, struct hf_error *err)
             return hf_error_set(err, HF_INVALID, NULL,
                                 "a session has no column %.100s that could be changed",
                                 f->name ? f->name : "(none)");
-        if (f->op == HF_FIELD_ADD && f->type != HF_INT && f->type != HF_REAL)
+        if ((f->op == HF_FIELD_ADD || f->op == HF_FIELD_MAX) && f->type != HF_INT &&
+            f->type != HF_REAL)
             return hf_error_set(err, HF_INVALID, NULL,
-                                "column %s: only a number can be added", f->name);
+                                "column %s: only a number can be added or compared",
+                                f->name);
         if (f->op == HF_FIELD_SET && f->type == HF_NULL &&
             (!strcmp(f->name, "source") || !strcmp(f->name, "started_at")))
             return hf_error_set(err, HF_INVALID, NULL, "column %s cannot be empty",
@@ -61,6 +63,7 @@ hf__jl_fields_write(struct hf__buf *out, const struct hf_field *fields, uint64_t
         hf__buf_adds(out, i ? ",[" : "[");
         hf__json_string(out, f->name, strlen(f->name));
         hf__buf_adds(out, f->op == HF_FIELD_ADD   ? ",\"add\","
+                          : f->op == HF_FIELD_MAX ? ",\"max\","
                           : f->op == HF_FIELD_SET ? ",\"set\","
                                                   : ",\"set_if_null\",");
         value_write(out, f, now);

@@ -43,7 +43,8 @@ hf__jl_file_reset(struct hf__jl_file *file)
     hf__jl_pending_drop(file);
     json_decref(file->row);
     json_decref(file->usage);
-    file->row = file->usage = NULL;
+    json_decref(file->stamps);
+    file->row = file->usage = file->stamps = NULL;
     file->known = 0;
     file->size = file->scanned = 0;
     file->line = 0;

@@ -109,6 +109,8 @@ static const struct hf_backend backend = {
     .stats = hf__jl_stats,
     .check = hf__jl_check,
     .interrupt = op_interrupt,
+    .session_merge = hf__jl_session_merge,
+    .session_hand_over = hf__jl_session_hand_over,
 };
 
 HF_BACKEND_EXPORT(jsonl, backend);

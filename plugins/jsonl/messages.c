@@ -12,9 +12,8 @@
 
 /* ---- append ---- */
 
-/* A name that is a hash does not tell the id: each line does. */
-static int
-name_is_hash(const struct hf__jl_file *file)
+int
+hf__jl_name_is_hash(const struct hf__jl_file *file)
 {
     char *id = NULL;
     size_t len;
@@ -69,8 +68,8 @@ ids_give(const struct hf__jl_file *file, const struct hf__jl_batch *batch,
     }
 }
 
-static void
-part_write(struct hf__buf *out, uint64_t at, uint64_t of)
+void
+hf__jl_part_write(struct hf__buf *out, uint64_t at, uint64_t of)
 {
     if (of > 1) {
         hf__jl_line_key(out, "part");
@@ -117,7 +116,8 @@ hf__jl_batch_write(struct hf_jsonl_store *st, struct hf__jl_file *file,
                    const struct hf__jl_batch *batch, struct hf_appended *ret,
                    struct hf__buf *out, struct hf_error *err)
 {
-    const json_t *id = name_is_hash(file) ? json_object_get(file->row, "id") : NULL;
+    const json_t *id =
+        hf__jl_name_is_hash(file) ? json_object_get(file->row, "id") : NULL;
     unsigned char few[64], *is_new = batch->n > sizeof few ? malloc(batch->n) : few;
     uint64_t n_new, at = 0, of;
     size_t start;
@@ -128,7 +128,7 @@ hf__jl_batch_write(struct hf_jsonl_store *st, struct hf__jl_file *file,
     of = n_new + (batch->has_compact ? 1 : 0);
     if (batch->has_compact) {
         hf__jl_line_begin(out, &start, NULL);
-        part_write(out, ++at, of);
+        hf__jl_part_write(out, ++at, of);
         hf__jl_line_key(out, "change");
         hf__buf_adds(out, "\"compact\"");
         hf__jl_line_key(out, "to");
@@ -139,7 +139,7 @@ hf__jl_batch_write(struct hf_jsonl_store *st, struct hf__jl_file *file,
         if (!is_new[i])
             continue;
         hf__jl_line_begin(out, &start, &batch->messages[i]->uid);
-        part_write(out, ++at, of);
+        hf__jl_part_write(out, ++at, of);
         message_line(st, out, batch, batch->messages[i], ret[i].id, id);
         if (at == of && batch->n_fields) {
             hf__jl_line_key(out, "fields");
@@ -336,9 +336,9 @@ choose(const struct hf__jl_file *file, const struct hf_message_query *q, size_t 
     return chosen;
 }
 
-static int
-record_read(const struct hf__jl_file *file, int fd, const struct hf__jl_entry *e,
-            struct hf__buf *bytes, json_t **ret, struct hf_error *err)
+int
+hf__jl_record_read(const struct hf__jl_file *file, int fd, const struct hf__jl_entry *e,
+                   struct hf__buf *bytes, json_t **ret, struct hf_error *err)
 {
     size_t have = 0;
 
@@ -407,7 +407,7 @@ hf__jl_message_read(void *store, const struct hf_text *session_id,
             rc = hf_error_set(err, HF_CANCELLED, file->path, "reading was interrupted");
             break;
         }
-        rc = record_read(file, fd, &chosen[i], &bytes, &json, err);
+        rc = hf__jl_record_read(file, fd, &chosen[i], &bytes, &json, err);
         if (rc < 0)
             break;
         hf__jl_message(json, session_id, chosen[i].id, chosen[i].state, query->want,

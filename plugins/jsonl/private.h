@@ -74,6 +74,7 @@ struct hf__jl_file {
     int64_t version;
     json_t *row;                /* the session's columns; never changed, replaced */
     json_t *usage;              /* array of rows; the same */
+    json_t *stamps; /* object: what was merged under each: [fields, usage] */
     int64_t n_counted, n_calls; /* to be added to the row's counters */
     double activity;            /* newest append, if later than the row's; NaN */
     double newest;              /* time of the newest message; NaN */
@@ -308,6 +309,10 @@ int hf__jl_lease_release(void *, const struct hf_text *, const struct hf_text *,
 int hf__jl_usage_add(void *, const struct hf_usage *, struct hf_error *);
 int hf__jl_usage_read(void *, const struct hf_text *, hf_usage_fn *, void *,
                       struct hf_error *);
+int hf__jl_session_merge(void *, const struct hf_transfer *, struct hf_transferred *,
+                         struct hf_error *);
+int hf__jl_session_hand_over(void *, const struct hf_text *, hf_transfer_fn *, void *,
+                             struct hf_error *);
 int hf__jl_stats(void *, struct hf_stats *, hf_source_fn *, void *, struct hf_error *);
 int hf__jl_check(void *, uint32_t, hf_finding_fn *, void *, struct hf_error *);
 
@@ -325,7 +330,34 @@ json_t *hf__jl_meta_find(const json_t *meta, const struct hf_text *key, size_t *
 int hf__jl_meta_put(json_t *meta, const struct hf_text *key,
                     const struct hf_text *value);
 
+/* ---- usage.c ---- */
+/* Writes the value of a "usage" member, and reads it; texts point into ROW. */
+void hf__jl_usage_write(struct hf__buf *out, const struct hf_usage *u, double now);
+void hf__jl_usage_of(const json_t *row, const struct hf_text *session_id,
+                     struct hf_usage *ret);
+
+/* ---- sessions.c ---- */
+/* The first line of a file, line 1 of OF that count together (1: alone). */
+void hf__jl_header_write(struct hf__buf *out, json_t *row, uint64_t of);
+/* What the session lacks and ROW has, as one change, the same; nothing when it lacks
+ * nothing. */
+void hf__jl_missing_write(struct hf__buf *out, const struct hf__jl_file *file,
+                          json_t *row, uint64_t of);
+
+/* ---- transcript.c ---- */
+/* The name of an enum hf_message_state in a line, and back; 0: no such state. */
+const char *hf__jl_state_name(uint32_t state);
+uint32_t hf__jl_state_read(const struct hf_text *name);
+
 /* ---- messages.c ---- */
+/* Line AT of the OF lines that count only together. */
+void hf__jl_part_write(struct hf__buf *out, uint64_t at, uint64_t of);
+/* A name that is a hash does not tell the id: each line does. */
+int hf__jl_name_is_hash(const struct hf__jl_file *file);
+/* Reads the record of an entry from where it stands, through BYTES. */
+int hf__jl_record_read(const struct hf__jl_file *file, int fd,
+                       const struct hf__jl_entry *e, struct hf__buf *bytes,
+                       json_t **ret, struct hf_error *err);
 /* What is appended at once: one line for each message whose uid is not there yet. */
 struct hf__jl_batch {
     const struct hf_message *const *messages;

@@ -29,8 +29,8 @@ object_write(struct hf__buf *out, json_t *object)
     hf__buf_addc(out, '}');
 }
 
-static void
-header_write(struct hf__buf *out, json_t *row)
+void
+hf__jl_header_write(struct hf__buf *out, json_t *row, uint64_t of)
 {
     char uid[HF_UID_SIZE];
     size_t start = out->len;
@@ -38,14 +38,15 @@ header_write(struct hf__buf *out, json_t *row)
     hf__jl_uid_new(uid);
     hf__buf_addf(out, "{\"holdfast\":\"session\",\"version\":%d,\"uid\":\"%s\"",
                  HF__JL_VERSION, uid);
+    hf__jl_part_write(out, 1, of);
     hf__jl_line_key(out, "session");
     object_write(out, row);
     hf__jl_line_end(out, start);
 }
 
-/* What the session lacks and ROW has, as one change; nothing when it lacks nothing. */
-static void
-missing_write(struct hf__buf *out, const struct hf__jl_file *file, json_t *row)
+void
+hf__jl_missing_write(struct hf__buf *out, const struct hf__jl_file *file, json_t *row,
+                     uint64_t of)
 {
     const char *name;
     json_t *value;
@@ -59,6 +60,7 @@ missing_write(struct hf__buf *out, const struct hf__jl_file *file, json_t *row)
             continue;
         if (!any) {
             hf__jl_line_begin(out, &start, NULL);
+            hf__jl_part_write(out, 1, of);
             hf__jl_line_key(out, "change");
             hf__buf_adds(out, "\"set\"");
             hf__jl_line_key(out, "fields");
@@ -94,9 +96,9 @@ put_work(struct hf_jsonl_store *st, struct hf__jl_file *file, struct hf__buf *ou
     if (!row)
         return hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
     if (file->row)
-        missing_write(out, file, row);
+        hf__jl_missing_write(out, file, row, 1);
     else
-        header_write(out, row);
+        hf__jl_header_write(out, row, 1);
     json_decref(row);
     return HF_OK;
 }

@@ -1,9 +1,37 @@
 /* transcript.c - hiding and showing again: rewind, restore, compact.  Each is a line of
  * its own; the lines of the messages stay as they were written. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "private.h"
 #include "util/json_write.h"
+
+static const struct {
+    const char *name;
+    uint32_t state;
+} states[] = {
+    {"active", HF_MSG_ACTIVE},
+    {"compacted", HF_MSG_COMPACTED},
+    {"rewound", HF_MSG_REWOUND},
+};
+
+uint32_t
+hf__jl_state_read(const struct hf_text *name)
+{
+    for (size_t i = 0; name->ptr && i < sizeof states / sizeof *states; i++)
+        if (!strcmp(states[i].name, name->ptr))
+            return states[i].state;
+    return 0;
+}
+
+const char *
+hf__jl_state_name(uint32_t state)
+{
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].state == state)
+            return states[i].name;
+    return "active";
+}
 
 struct change {
     const char *verb;

@@ -40,21 +40,12 @@ static const struct {
 #undef U
 #define N(array) (sizeof array / sizeof *array)
 
-static int
-add_work(struct hf_jsonl_store *st, struct hf__jl_file *file, struct hf__buf *out,
-         void *ctx, struct hf_error *err)
+void
+hf__jl_usage_write(struct hf__buf *out, const struct hf_usage *u, double now)
 {
-    const struct hf_usage *u = ctx;
-    double seen =
-        hf__time_valid(u->seen_at) ? u->seen_at : st->host->now(st->host->ctx);
-    size_t start;
+    double seen = hf__time_valid(u->seen_at) ? u->seen_at : now;
     int any = 0;
 
-    (void)file, (void)err;
-    hf__jl_line_begin(out, &start, NULL);
-    hf__jl_line_key(out, "change");
-    hf__buf_adds(out, "\"usage\"");
-    hf__jl_line_key(out, "usage");
     hf__buf_addc(out, '{');
     for (size_t i = 0; i < N(texts); i++) {
         const struct hf_text *t = (const void *)((const char *)u + texts[i].at);
@@ -80,6 +71,21 @@ add_work(struct hf_jsonl_store *st, struct hf__jl_file *file, struct hf__buf *ou
     hf__json_key(out, "seen_at");
     hf__json_real(out, seen);
     hf__buf_addc(out, '}');
+}
+
+static int
+add_work(struct hf_jsonl_store *st, struct hf__jl_file *file, struct hf__buf *out,
+         void *ctx, struct hf_error *err)
+{
+    const struct hf_usage *u = ctx;
+    size_t start;
+
+    (void)file, (void)err;
+    hf__jl_line_begin(out, &start, NULL);
+    hf__jl_line_key(out, "change");
+    hf__buf_adds(out, "\"usage\"");
+    hf__jl_line_key(out, "usage");
+    hf__jl_usage_write(out, u, st->host->now(st->host->ctx));
     hf__jl_line_end(out, start);
     return HF_OK;
 }
@@ -91,6 +97,24 @@ hf__jl_usage_add(void *store, const struct hf_usage *delta, struct hf_error *err
     struct hf__jl_write write = {&delta->session_id, -1, 0, 0, add_work, &usage};
 
     return hf__jl_write(store, &write, err);
+}
+
+void
+hf__jl_usage_of(const json_t *row, const struct hf_text *session_id,
+                struct hf_usage *ret)
+{
+    *ret = HF_INIT(struct hf_usage);
+    ret->session_id = *session_id;
+    for (size_t k = 0; k < N(texts); k++)
+        *(struct hf_text *)(void *)((char *)ret + texts[k].at) =
+            hf__jl_string(json_object_get(row, texts[k].name));
+    for (size_t k = 0; k < N(counts); k++)
+        *(int64_t *)(void *)((char *)ret + counts[k].at) =
+            hf__jl_int(json_object_get(row, counts[k].name), 0);
+    for (size_t k = 0; k < N(costs); k++)
+        *(double *)(void *)((char *)ret + costs[k].at) =
+            json_number_value(json_object_get(row, costs[k].name));
+    ret->seen_at = hf__jl_time(json_object_get(row, "seen_at"), NULL);
 }
 
 int
@@ -111,18 +135,8 @@ hf__jl_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *em
         return rc == HF_NOT_FOUND ? HF_OK : rc;
     json_array_foreach(view.usage, i, row)
     {
-        struct hf_usage u = HF_INIT(struct hf_usage);
-        u.session_id = *session_id;
-        for (size_t k = 0; k < N(texts); k++)
-            *(struct hf_text *)(void *)((char *)&u + texts[k].at) =
-                hf__jl_string(json_object_get(row, texts[k].name));
-        for (size_t k = 0; k < N(counts); k++)
-            *(int64_t *)(void *)((char *)&u + counts[k].at) =
-                hf__jl_int(json_object_get(row, counts[k].name), 0);
-        for (size_t k = 0; k < N(costs); k++)
-            *(double *)(void *)((char *)&u + costs[k].at) =
-                json_number_value(json_object_get(row, costs[k].name));
-        u.seen_at = hf__jl_time(json_object_get(row, "seen_at"), NULL);
+        struct hf_usage u;
+        hf__jl_usage_of(row, session_id, &u);
         rc = emit(ctx, &u);
         if (rc)
             break;
