@@ -246,6 +246,11 @@ void hf__bind_text(sqlite3_stmt *stmt, int index, const struct hf_text *text);
 int hf__title_free(struct hf_sqlite_store *st, const struct hf_text *id,
                    const struct hf_text *title, struct hf_error *err);
 
+/* Stores SESSION, or fills in what one that is there lacks.  Inside the caller's
+ * transaction. */
+int hf__session_ensure(struct hf_sqlite_store *st, const struct hf_session *session,
+                       struct hf_error *err);
+
 int hf__op_session_put(void *store, const struct hf_session *session, uint32_t mode,
                        struct hf_error *err);
 int hf__op_session_get(void *store, const struct hf_text *id, uint32_t want,
@@ -286,11 +291,19 @@ int hf__message_insert(struct hf_sqlite_store *st, const struct hf_text *session
 /* Adds to the counters of a session after N messages with CALLS tool calls. */
 int hf__session_count(struct hf_sqlite_store *st, const struct hf_text *id, uint64_t n,
                       int64_t calls, double newest, struct hf_error *err);
+/* Makes both counters of a session those of its active messages. */
+int hf__session_recount(struct hf_sqlite_store *st, const struct hf_text *id,
+                        struct hf_error *err);
 int64_t hf__message_calls(const struct hf_message *msg);
 int hf__op_message_compact(void *store, const struct hf_text *session_id,
                            int64_t watermark, const struct hf_message *const *summary,
                            uint64_t n_summary, struct hf_appended *ret,
                            struct hf_error *err);
+
+/* ---- merge.c: a session that comes from another store ---- */
+
+int hf__op_session_merge(void *store, const struct hf_transfer *what,
+                         struct hf_transferred *ret, struct hf_error *err);
 
 /* ---- query.c: the parser of search text, pure (SPEC 8); search.c, search_scan.c ---- */
 
@@ -313,6 +326,9 @@ int hf__op_lease_renew(void *store, const struct hf_text *name,
 int hf__op_lease_release(void *store, const struct hf_text *name,
                          const struct hf_text *holder, uint64_t generation,
                          struct hf_error *err);
+/* Adds to a usage row inside the caller's transaction. */
+int hf__usage_put(struct hf_sqlite_store *st, const struct hf_usage *u,
+                  struct hf_error *err);
 int hf__op_usage_add(void *store, const struct hf_usage *delta, struct hf_error *err);
 int hf__op_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *emit,
                       void *ctx, struct hf_error *err);

@@ -321,6 +321,14 @@ put_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
     return rc;
 }
 
+int
+hf__session_ensure(struct hf_sqlite_store *st, const struct hf_session *session,
+                   struct hf_error *err)
+{
+    struct put put = {session, HF_PUT_ENSURE};
+    return put_work(st, &put, err);
+}
+
 /* Whether a session lacks something that PUT would fill in.  Asked before the write lock
  * is: a gateway ensures a session that is complete again and again. */
 static int
@@ -372,10 +380,11 @@ hf__op_session_put(void *store, const struct hf_session *session, uint32_t mode,
     if (rc < 0)
         return rc;
     if (mode == HF_PUT_ENSURE) {
-        struct hf_sqlite_store *from = hf__reader(st);
+        struct hf_sqlite_store *from = hf__reader_acquire(st);
         pthread_mutex_lock(&from->lock);
         rc = fill_needed(from, &put, &needed, err);
         pthread_mutex_unlock(&from->lock);
+        hf__reader_release(st, from);
         if (rc < 0 || !needed)
             return rc;
     }

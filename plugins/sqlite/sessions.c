@@ -98,17 +98,29 @@ field_check(const struct hf_sqlite_store *st, const struct hf_field *f,
         return hf_error_set(err, HF_INVALID, st->path,
                             "a session has no column %.100s that could be changed",
                             f->name ? f->name : "(none)");
-    if (f->op != HF_FIELD_SET && f->op != HF_FIELD_SET_IF_NULL && f->op != HF_FIELD_ADD)
+    if (f->op != HF_FIELD_SET && f->op != HF_FIELD_SET_IF_NULL &&
+        f->op != HF_FIELD_ADD && f->op != HF_FIELD_MAX)
         return hf_error_set(err, HF_INVALID, st->path,
                             "column %s: operation %u is not known", f->name, f->op);
     if (f->type != HF_NULL && f->type != HF_INT && f->type != HF_REAL &&
         f->type != HF_TEXT)
         return hf_error_set(err, HF_INVALID, st->path,
                             "column %s: type %u is not known", f->name, f->type);
-    if (f->op == HF_FIELD_ADD && f->type != HF_INT && f->type != HF_REAL)
+    if ((f->op == HF_FIELD_ADD || f->op == HF_FIELD_MAX) && f->type != HF_INT &&
+        f->type != HF_REAL)
         return hf_error_set(err, HF_INVALID, st->path,
-                            "column %s: only a number can be added", f->name);
+                            "column %s: only a number can be added or compared",
+                            f->name);
     return HF_OK;
+}
+
+/* What is no number is greater than nothing. */
+static int
+field_is_idle(const struct hf_field *f)
+{
+    double value = f->type == HF_INT ? (double)f->i : f->d;
+    return f->op == HF_FIELD_MAX &&
+           (isnan(value) || (field_is_time(f->name) && !hf__time_valid(value)));
 }
 
 static int
@@ -123,7 +135,7 @@ field_apply(struct hf_sqlite_store *st, const struct hf_text *id,
     rc = field_check(st, f, err);
     if (rc == HF_OK && !strcmp(f->name, "title") && f->type == HF_TEXT)
         rc = hf__title_free(st, id, &f->text, err);
-    if (rc < 0)
+    if (rc < 0 || field_is_idle(f))
         return rc;
     if (f->op == HF_FIELD_SET)
         snprintf(sql, sizeof sql, "UPDATE sessions SET \"%s\" = ?1 WHERE id = ?2", name);
@@ -131,6 +143,11 @@ field_apply(struct hf_sqlite_store *st, const struct hf_text *id,
         snprintf(sql, sizeof sql,
                  "UPDATE sessions SET \"%s\" = ?1 WHERE id = ?2 AND sessions.\"%s\""
                  " IS NULL", name, name);
+    else if (f->op == HF_FIELD_MAX)
+        snprintf(sql, sizeof sql,
+                 "UPDATE sessions SET \"%s\" = ?1 WHERE id = ?2 AND"
+                 " (typeof(sessions.\"%s\") NOT IN ('integer', 'real')"
+                 " OR sessions.\"%s\" < ?1)", name, name, name);
     else
         snprintf(sql, sizeof sql,
                  "UPDATE sessions SET \"%s\" = COALESCE(sessions.\"%s\", 0) + ?1"

@@ -318,6 +318,7 @@ static const struct hf_backend backend = {
     .flush = op_flush,
     .backup = op_backup,
     .interrupt = op_interrupt,
+    .session_merge = hf__op_session_merge,
 };
 
 HF_BACKEND_EXPORT(sqlite, backend);

@@ -94,8 +94,9 @@ struct compact {
 
 /* Counts the session anew: Hermes leaves it at what is still active after a compaction,
  * and takes the two counters for the length of what goes to the model. */
-static int
-active_recount(struct hf_sqlite_store *st, const struct hf_text *id, struct hf_error *err)
+int
+hf__session_recount(struct hf_sqlite_store *st, const struct hf_text *id,
+                    struct hf_error *err)
 {
     sqlite3_stmt *stmt;
     int rc = hf__sql_prepare(
@@ -147,7 +148,7 @@ compact_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
     if (rc == HF_OK && added)
         rc = hf__session_count(st, c->session_id, added, calls, newest, err);
     if (rc == HF_OK && hidden + added)
-        rc = active_recount(st, c->session_id, err);
+        rc = hf__session_recount(st, c->session_id, err);
     return rc;
 }
 

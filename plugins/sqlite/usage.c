@@ -23,10 +23,9 @@ count_of(int64_t count)
     return count == HF_NO_INT ? 0 : count;
 }
 
-static int
-add_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
+int
+hf__usage_put(struct hf_sqlite_store *st, const struct hf_usage *u, struct hf_error *err)
 {
-    const struct hf_usage *u = ctx;
     sqlite3_stmt *stmt;
     int rc = hf__session_exists(st, &u->session_id, err);
 
@@ -79,6 +78,12 @@ add_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
                                       ? u->seen_at
                                       : st->host->now(st->host->ctx));
     return hf__sql_run(st, stmt, "adding usage", err);
+}
+
+static int
+add_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
+{
+    return hf__usage_put(st, ctx, err);
 }
 
 int
