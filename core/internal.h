@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <holdfast/holdfast.h>
 
@@ -183,17 +184,46 @@ int hf__runtime_profile(struct hf_runtime *rt, const char *profile,
                         struct hf__config **ret_config, char **ret_home,
                         struct hf_error *err);
 
-/* ---- host.c: the table that backends get; the registry of live files ---- */
+/* ---- host.c: the table that backends get ---- */
 
 void hf__host_init(struct hf_host *host, struct hf_runtime *rt);
+
+/* ---- live.c: the registry of database files that are open in this process ---- */
+
 /* What file_track and file_untrack do.  HF_BUSY under an offline guard. */
 int hf__live_track(const char *path, struct hf_error *err);
 void hf__live_untrack(const char *path);
 int hf__live_is(const char *path);
-/* Between these no connection to PATH can be opened by this process (SPEC 4.2);
- * HF_BUSY when one is open. */
+/* Between these no connection to the file at PATH, by whatever name, can be opened by
+ * this process; HF_BUSY when one is open.  A sidecar counts as its database. */
 int hf__live_guard(const char *path, struct hf_error *err);
 void hf__live_unguard(const char *path);
+/* The same for a file that was looked at already: RESOLVED is its path, ST (NULL: it is
+ * not there) its identity.  *ret_first: nobody else guards this very file. */
+int hf__live_guard_file(const char *resolved, const struct stat *st, int *ret_first,
+                        struct hf_error *err);
+void hf__live_unguard_file(const char *resolved, const struct stat *st);
+
+/* What the open databases are called, their sidecars too (there or not). */
+struct hf__live_name {
+    char *path;       /* resolved */
+    int sidecar;
+    int has_id, has_dir;
+    struct stat id, dir;
+};
+int hf__live_names(struct hf__live_name **ret, size_t *ret_count, struct hf_error *err);
+void hf__live_names_free(struct hf__live_name *names, size_t count);
+
+/* ---- offline_word.c: whether a word of a command names one of them ---- */
+
+/* In a word: any bytes, the first without a slash among them. */
+#define HF__WORD_GLOB 1
+#define HF__WORD_ANY 2
+
+/* The entry of NAMES that WORD (no NUL, absolute or beginning with HF__WORD_ANY) may
+ * mean, or NULL. */
+const struct hf__live_name *hf__live_match(const struct hf__live_name *names,
+                                           size_t count, const char *word);
 
 /* ---- loader.c: the only user of <ltdl.h>; modules on disk (SPEC 2.2, 2.3) ---- */
 

@@ -9,6 +9,7 @@
 
 #include <holdfast/backend.h>
 #include <holdfast/error.h>
+#include <holdfast/offline.h>
 #include <holdfast/record.h>
 #include <holdfast/store.h>
 #include <holdfast/version.h>
