@@ -113,6 +113,9 @@ HF_SQLITE_API int hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncat
 /* Checkpoints if the WAL has passed wal_autocheckpoint pages. */
 HF_SQLITE_API int hf_sqlite_checkpoint_if_due(struct hf_sqlite_db *db,
                                               struct hf_error *err);
+/* Grows whenever all that DB had committed has come into the database itself, by a
+ * checkpoint of its own or of another.  For the thread that writes through DB. */
+HF_SQLITE_API uint32_t hf_sqlite_settled(const struct hf_sqlite_db *db);
 /* HF_OK, or HF_WAL_LOST or HF_REPLACED once the files of DB were taken away under it: it
  * then writes nothing more, makes no checkpoint and serves reads from what it
  * has.  *RET_SINCE (may be NULL) is when that was seen.  Any thread. */

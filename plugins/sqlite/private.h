@@ -61,6 +61,7 @@ struct hf_sqlite_store {
      * holds it. */
     pthread_mutex_t lock;
     struct hf__shape shape;
+    struct hf__unsettled *unsettled; /* of a writer */
     uint32_t fts_damaged;    /* the index failed once on this handle */
     int failed_rc;           /* SQLite's code behind the last hf__sql_fail() */
     char failed_text[256];   /* and its text */
@@ -304,6 +305,15 @@ int hf__op_message_compact(void *store, const struct hf_text *session_id,
 
 int hf__op_session_merge(void *store, const struct hf_transfer *what,
                          struct hf_transferred *ret, struct hf_error *err);
+
+/* ---- unsettled.c: what a loss may have taken ---- */
+
+int hf__unsettled_start(struct hf_sqlite_store *st, struct hf_error *err);
+void hf__unsettled_free(struct hf_sqlite_store *st);
+/* A transaction has begun; what it changed was committed.  Under st->lock. */
+void hf__unsettled_begun(struct hf_sqlite_store *st);
+void hf__unsettled_committed(struct hf_sqlite_store *st);
+int hf__op_unsettled(void *store, hf_transfer_fn *emit, void *ctx, struct hf_error *err);
 
 /* ---- query.c: the parser of search text, pure (SPEC 8); search.c, search_scan.c ---- */
 

@@ -18,6 +18,7 @@ hf__store_free(struct hf_sqlite_store *st)
         hf__store_free(reader);
     hf__shape_free(&st->shape);
     hf_sqlite_close_db(&st->db);
+    hf__unsettled_free(st);
     pthread_mutex_destroy(&st->lock);
     pthread_mutex_destroy(&st->reader_lock);
     free(st->home);
@@ -87,6 +88,8 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     }
     if (rc == HF_OK)
         rc = hf__shape_read(st, err);
+    if (rc == HF_OK && !st->read_only)
+        rc = hf__unsettled_start(st, err);
     if (rc < 0)
         goto fail;
     *ret_store = st;
@@ -319,6 +322,7 @@ static const struct hf_backend backend = {
     .backup = op_backup,
     .interrupt = op_interrupt,
     .session_merge = hf__op_session_merge,
+    .unsettled = hf__op_unsettled,
 };
 
 HF_BACKEND_EXPORT(sqlite, backend);

@@ -118,10 +118,14 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
             rc = hf__fts_detach(st, 1, err);
         if (rc == HF_OK && detach)
             rc = hf__fts_detach(st, 0, err);
+        hf__unsettled_begun(st);
         if (rc == HF_OK)
             rc = work(st, ctx, err);
         if (rc == HF_OK) {
             rc = hf_sqlite_commit(st->db, err);
+            /* To files that are gone by now, perhaps. */
+            if (rc == HF_OK || rc == HF_WAL_LOST || rc == HF_REPLACED || rc == HF_IO)
+                hf__unsettled_committed(st);
             if (rc == HF_OK)
                 break;
         } else {

@@ -38,6 +38,9 @@ wal_grew(void *ctx, sqlite3 *handle, const char *schema, int pages)
     struct hf_sqlite_db *db = ctx;
     (void)handle;
     if (!strcmp(schema, "main")) {
+        /* A log begins anew only once all of it is in the database. */
+        if (pages <= atomic_load(&db->wal_pages))
+            db->settled_count++;
         if (pages < db->checkpoint_base) /* it began anew */
             db->checkpoint_base = 0;
         atomic_store(&db->wal_pages, pages);
@@ -94,11 +97,18 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && rc != SQLITE_INTERRUPT)
         return hf_sqlite_fail(db, rc, "checkpoint", err);
     *ret_done = rc == SQLITE_OK;
+    db->settled_count += *ret_done;
     /* Whether the WAL begins anew is the next writer's doing, so what is due counts
      * from here; after a deferral, from where a quarter more has come. */
     db->checkpoint_base =
         atomic_load(&db->wal_pages) - (*ret_done ? 0 : due - due / 4 - 1);
     return HF_OK;
+}
+
+uint32_t
+hf_sqlite_settled(const struct hf_sqlite_db *db)
+{
+    return db->settled_count;
 }
 
 int

@@ -53,6 +53,7 @@ struct hf_sqlite_db {
     uint32_t settled;     /* the open came to its end */
     int tracked;          /* host->file_track succeeded */
     atomic_int wal_pages; /* as of our last commit */
+    uint32_t settled_count; /* hf_sqlite_settled() */
     int checkpoint_base;  /* pages of them that are copied already */
     char *copy_dir;       /* a private copy that still has names */
     int pid;              /* of the opener: a handle must not cross fork() */
