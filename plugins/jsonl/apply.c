@@ -297,7 +297,8 @@ active_recount(struct hf__jl_file *file)
         }
     file->n_counted =
         messages - hf__jl_int(json_object_get(file->row, "message_count"), 0);
-    file->n_calls = calls - hf__jl_int(json_object_get(file->row, "tool_call_count"), 0);
+    file->n_calls =
+        calls - hf__jl_int(json_object_get(file->row, "tool_call_count"), 0);
 }
 
 static void

@@ -20,10 +20,10 @@ struct parcel {
     struct hf__jl_file *file;
     const struct hf_text *id;
     int fd;
-    json_t *row;    /* of the first line */
-    json_t *stamp;  /* its uid, or that of the first line that is left */
-    json_t *fields; /* array of [name, op, value] */
-    json_t *usage;  /* array of deltas */
+    json_t *row;                  /* of the first line */
+    json_t *stamp;                /* its uid, or that of the first line that is left */
+    json_t *fields;               /* array of [name, op, value] */
+    json_t *usage;                /* array of deltas */
     struct hf__jl_entry *entries; /* a copy */
     size_t n;
 };
@@ -185,8 +185,8 @@ parcel_give(struct parcel *p, hf_transfer_fn *take, void *ctx, struct hf_error *
     struct hf_field *fields = calloc(n_fields + 1, sizeof *fields);
     struct hf_usage *usage = calloc(n_usage + 1, sizeof *usage);
     const struct hf_usage **deltas = calloc(n_usage + 1, sizeof *deltas);
-    struct hf__jl_view view = {.row = p->row, .activity = HF_NO_TIME,
-                               .newest = HF_NO_TIME};
+    struct hf__jl_view view = {
+        .row = p->row, .activity = HF_NO_TIME, .newest = HF_NO_TIME};
     struct hf__buf scratch = {0};
     struct hf_session session;
     int rc;

@@ -103,7 +103,8 @@ nameless_read(struct merge *m, struct hf_error *err)
     return rc;
 }
 
-/* The entry of this message, each of which is found once: two that are alike are two. */
+/* The entry of this message, each of which is found once: two that are alike are two.
+ */
 static const struct hf__jl_entry *
 nameless_find(struct merge *m, const struct hf_message *message)
 {
@@ -222,9 +223,8 @@ static void
 changes_write(struct merge *m)
 {
     const struct hf_transfer *w = m->what;
-    json_t *stamp = w->stamp.ptr
-                        ? json_stringn_nocheck(w->stamp.ptr, (size_t)w->stamp.len)
-                        : NULL;
+    json_t *stamp =
+        w->stamp.ptr ? json_stringn_nocheck(w->stamp.ptr, (size_t)w->stamp.len) : NULL;
     const json_t *done =
         stamp ? json_object_get(m->file->stamps, json_string_value(stamp)) : NULL;
     uint64_t fields = (uint64_t)hf__jl_int(json_array_get(done, 0), 0);
@@ -300,8 +300,8 @@ merge_work(struct hf_jsonl_store *st, struct hf__jl_file *file, struct hf__buf *
     m->file = file;
     m->now = st->host->now(st->host->ctx);
     if (hf__jl_name_is_hash(file))
-        m->session_id = json_stringn_nocheck(m->session.id.ptr,
-                                             (size_t)m->session.id.len);
+        m->session_id =
+            json_stringn_nocheck(m->session.id.ptr, (size_t)m->session.id.len);
     m->ret->created = !file->row;
     m->at = 0;
     rc = nameless_read(m, err);
@@ -369,8 +369,7 @@ hf__jl_session_merge(void *store, const struct hf_transfer *what,
     if (rc == HF_OK && titled)
         rc = hf__jl_names_lock(st, &names, err);
     if (rc == HF_OK && m.session.title.ptr)
-        rc = title_choose(st, write.id, &m.session.title, &owns[what->n_fields],
-                          err);
+        rc = title_choose(st, write.id, &m.session.title, &owns[what->n_fields], err);
     for (uint64_t i = 0; rc == HF_OK && i < what->n_fields; i++)
         if (hf__jl_fields_title(&fields[i], 1))
             rc = title_choose(st, write.id, &fields[i].text, &owns[i], err);

@@ -31,7 +31,7 @@ struct hf__jl_entry {
     uint32_t state; /* enum hf_message_state */
     uint32_t has_uid;
     uint32_t calls; /* in its tool_calls */
-    uint32_t next; /* in the chain of its bucket: index + 1 */
+    uint32_t next;  /* in the chain of its bucket: index + 1 */
     unsigned char uid[16];
 };
 
@@ -72,8 +72,8 @@ struct hf__jl_file {
     int misnamed;     /* it holds the session of another name: a copy of a file */
     int unreadable;   /* that was said */
     int64_t version;
-    json_t *row;                /* the session's columns; never changed, replaced */
-    json_t *usage;              /* array of rows; the same */
+    json_t *row;    /* the session's columns; never changed, replaced */
+    json_t *usage;  /* array of rows; the same */
     json_t *stamps; /* object: what was merged under each: [fields, usage] */
     int64_t n_counted, n_calls; /* to be added to the row's counters */
     double activity;            /* newest append, if later than the row's; NaN */

@@ -61,16 +61,16 @@ take(void *ctx, const struct hf_transfer *what, struct hf_error *err)
     for (uint64_t i = 0; i < what->n_usage; i++)
         usage_tell(&t->text, what->usage[i]);
     snprintf(t->stamp, sizeof t->stamp, "%.*s", (int)what->stamp.len, what->stamp.ptr);
-    return t->answer == HF_OK ? HF_OK
-                              : hf_error_set(err, t->answer, NULL, "not today");
+    return t->answer == HF_OK ? HF_OK : hf_error_set(err, t->answer, NULL, "not today");
 }
 
 static void
 fill(struct fixture *f)
 {
-    struct hf_field more[] = {{"input_tokens", HF_FIELD_ADD, HF_INT, 5, 0, {0}},
-                              {"last_read_at", HF_FIELD_MAX, HF_REAL, 0, 1785000005, {0}},
-                              {"model", HF_FIELD_SET_IF_NULL, HF_TEXT, 0, 0, {"m", 1}}};
+    struct hf_field more[] = {
+        {"input_tokens", HF_FIELD_ADD, HF_INT, 5, 0, {0}},
+        {"last_read_at", HF_FIELD_MAX, HF_REAL, 0, 1785000005, {0}},
+        {"model", HF_FIELD_SET_IF_NULL, HF_TEXT, 0, 0, {"m", 1}}};
     struct hf_field title = {"title", HF_FIELD_SET, HF_TEXT, 0, 0, {"later", 5}};
     struct hf_usage usage = HF_INIT(struct hf_usage);
     struct hf_text id = hf_str("s1");
@@ -200,8 +200,8 @@ take_slowly(void *ctx, const struct hf_transfer *what, struct hf_error *err)
     struct hf_error ignored;
 
     (void)what, (void)err;
-    assert_int_equal(in->f->ops->session_hand_over(in->other, &id, take, NULL, &ignored),
-                     HF_BUSY);
+    assert_int_equal(
+        in->f->ops->session_hand_over(in->other, &id, take, NULL, &ignored), HF_BUSY);
     assert_int_equal(pthread_create(&in->thread, NULL, say_late, in), 0);
     nanosleep(&moment, NULL);
     return HF_OK;

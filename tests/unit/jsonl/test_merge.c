@@ -123,7 +123,10 @@ test_created(void **state)
     p->what.n_fields = 3;
     p->what.n_usage = 2;
     p->what.stamp = hf_str("stamp");
-    merge(f, p, 4, 0, 1);
+    p->n = 3;
+    merge(f, p, 3, 0, 1);
+    p->n = 4; /* two that are alike, of which one is there */
+    merge(f, p, 1, 0, 0);
     check_twice(f, "s1", expected);
     size = size_of(f, "jsonl/s1.jsonl");
     merge(f, p, 0, 0, 0);
@@ -131,7 +134,8 @@ test_created(void **state)
     check_twice(f, "s1", expected);
     /* More under the same stamp, and all of it under another. */
     p->what.n_fields = 4;
-    p->fields[3] = (struct hf_field){"input_tokens", HF_FIELD_MAX, HF_INT, 2000, 0, {0}};
+    p->fields[3] =
+        (struct hf_field){"input_tokens", HF_FIELD_MAX, HF_INT, 2000, 0, {0}};
     merge(f, p, 0, 0, 0);
     check_twice(f, "s1",
                 "1=one 2=two/rewound 3=same 4=same \n"
@@ -159,21 +163,24 @@ test_completed(void **state)
     add(p, "u2", "two", HF_MSG_REWOUND);
     add(p, "u3", "three", HF_MSG_ACTIVE);
     merge(f, p, 1, 1, 0);
-    check_twice(f, "s1", "1=one 2=two/rewound 3=three \n"
-                         "title=t messages=3 calls=0 tokens=0 parent=elsewhere");
+    check_twice(f, "s1",
+                "1=one 2=two/rewound 3=three \n"
+                "title=t messages=3 calls=0 tokens=0 parent=elsewhere");
     size = size_of(f, "jsonl/s1.jsonl");
     merge(f, p, 0, 0, 0);
     assert_int_equal(size_of(f, "jsonl/s1.jsonl"), size);
     p->messages[1].state = HF_MSG_ACTIVE;
     merge(f, p, 0, 1, 0);
-    check_twice(f, "s1", "1=one 2=two 3=three \n"
-                         "title=t messages=3 calls=0 tokens=0 parent=elsewhere");
+    check_twice(f, "s1",
+                "1=one 2=two 3=three \n"
+                "title=t messages=3 calls=0 tokens=0 parent=elsewhere");
     /* Compacted there: the counters are those of what is active. */
     p->messages[0].state = p->messages[1].state = HF_MSG_COMPACTED;
     add(p, "u4", "sum", HF_MSG_ACTIVE);
     merge(f, p, 1, 2, 0);
-    check_twice(f, "s1", "1=one/compacted 2=two/compacted 3=three 4=sum \n"
-                         "title=t messages=2 calls=0 tokens=0 parent=elsewhere");
+    check_twice(f, "s1",
+                "1=one/compacted 2=two/compacted 3=three 4=sum \n"
+                "title=t messages=2 calls=0 tokens=0 parent=elsewhere");
     merge(f, p, 0, 0, 0);
     free(p);
 }
@@ -200,8 +207,9 @@ test_names(void **state)
     merge(f, p, 0, 0, 0);
     p->what.n_fields = 1;
     merge(f, p, 0, 0, 0);
-    check_twice(f, id, "1=one \ntitle=t #2 #2 messages=1 calls=0 tokens=1000 "
-                       "parent=elsewhere");
+    check_twice(f, id,
+                "1=one \ntitle=t #2 #2 messages=1 calls=0 tokens=1000 "
+                "parent=elsewhere");
     free(p);
 }
 
@@ -229,9 +237,10 @@ test_torn(void **state)
         f->store = store_open(f->ops, f->dir);
         check(f, f->store, "s1", "1=one \ntitle=t messages=1 calls=0 tokens=0 parent=");
         merge(f, p, 1, 1, 0);
-        check_twice(f, "s1", "1=one/compacted 2=two \n"
-                             "title=t messages=1 calls=0 tokens=6 parent=elsewhere "
-                             "big:7");
+        check_twice(f, "s1",
+                    "1=one/compacted 2=two \n"
+                    "title=t messages=1 calls=0 tokens=6 parent=elsewhere "
+                    "big:7");
     }
     free(p);
 }
@@ -263,9 +272,10 @@ test_there_and_on(void **state)
     merge(f, p, 3, 0, 1);
     assert_int_equal(f->ops->session_hand_over(f->store, &id, take, &other, &err),
                      HF_OK);
-    check_twice(&other, "s1", "1=one/compacted 2=two/rewound 3=three \n"
-                              "title= messages=1 calls=0 tokens=1006 "
-                              "parent=elsewhere big:7");
+    check_twice(&other, "s1",
+                "1=one/compacted 2=two/rewound 3=three \n"
+                "title= messages=1 calls=0 tokens=1006 "
+                "parent=elsewhere big:7");
     f->ops->close(other.store);
     scratch_remove(other.dir);
     free(p);
