@@ -17,11 +17,38 @@ hf__seconds_text(char *ret, size_t size, int64_t ms)
 }
 
 static int
+no_room(int sys)
+{
+    return sys == ENOSPC || sys == EDQUOT || sys == EFBIG;
+}
+
+/* Why a write failed is known to the file alone once SQLite has rolled back: the limit on
+ * the size of files, a quota.  Of other calls the file's errno may be an old one. */
+static int
+write_had_no_room(const struct hf_sqlite_db *db)
+{
+    static const int files[] = {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER};
+    if (!db->handle || sqlite3_extended_errcode(db->handle) != SQLITE_IOERR_WRITE)
+        return 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        sqlite3_file *file = NULL;
+        int sys = 0;
+        if (sqlite3_file_control(db->handle, "main", files[i], &file) == SQLITE_OK &&
+            file && file->pMethods &&
+            file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &sys) ==
+                SQLITE_OK &&
+            no_room(sys))
+            return 1;
+    }
+    return 0;
+}
+
+static int
 is_full(const struct hf_sqlite_db *db, int sys)
 {
     char folder[4128];
     struct statvfs fs;
-    if (sys == ENOSPC || sys == EDQUOT || sys == EFBIG)
+    if (no_room(sys) || write_had_no_room(db))
         return 1;
     hf__path_folder(folder, sizeof folder, db->path);
     return !statvfs(folder, &fs) && fs.f_blocks &&
