@@ -113,6 +113,9 @@ HF_SQLITE_API int hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncat
 /* Checkpoints if the WAL has passed wal_autocheckpoint pages. */
 HF_SQLITE_API int hf_sqlite_checkpoint_if_due(struct hf_sqlite_db *db,
                                               struct hf_error *err);
+/* How many times wal_autocheckpoint pages have come since the last checkpoint, or since
+ * one was deferred: 0 when none is due.  For the thread that writes through DB. */
+HF_SQLITE_API uint32_t hf_sqlite_checkpoint_due(struct hf_sqlite_db *db);
 /* Grows whenever all that DB had committed has come into the database itself, by a
  * checkpoint of its own or of another.  For the thread that writes through DB. */
 HF_SQLITE_API uint32_t hf_sqlite_settled(const struct hf_sqlite_db *db);

@@ -55,6 +55,8 @@ struct hf_sqlite_store {
     const struct hf_host *host;
     char *home, *path;
     uint32_t read_only;
+    uint32_t may_thread;     /* upkeep.c is called from a thread of the core */
+    int64_t looked_ms;       /* when upkeep.c last compared the files */
     int64_t patience_ms;     /* database.patience_ms */
     struct hf_sqlite_db *db; /* NULL: read_only and there is no file: an empty store */
     /* One connection, one user at a time: whoever touches db, its statements or shape
@@ -68,11 +70,13 @@ struct hf_sqlite_store {
     /* Sessions whose unreadable time was already logged (hashes, a ring). */
     uint64_t bad_time_seen[64];
     uint32_t n_bad_time_seen;
-    /* readers.c: the connection that reads while this one writes or waits. */
+    /* readers.c: the connections that read while this one writes or waits. */
     struct hf_sqlite_options options; /* as this store was opened */
-    pthread_mutex_t reader_lock;      /* guards the opening of it */
-    struct hf_sqlite_store *_Atomic reader;
-    uint32_t reader_failed;
+    pthread_mutex_t reader_lock;      /* guards what follows; never held for long */
+    struct hf_sqlite_store *readers[64];
+    uint64_t readers_busy;            /* bit i: readers[i] is somebody's */
+    uint32_t n_readers, readers_max;  /* opened or about to be; database.read_pool_max */
+    int64_t reader_retry_ms;          /* an open failed: not before then again */
 };
 
 int hf__shape_read(struct hf_sqlite_store *st, struct hf_error *err);
@@ -352,14 +356,26 @@ int hf__op_check(void *store, uint32_t level, hf_finding_fn *emit, void *ctx,
 
 /* ---- readers.c ---- */
 
-/* The store to read from: ST itself, or its own second connection. */
-struct hf_sqlite_store *hf__reader(struct hf_sqlite_store *st);
+/* The store to read from: a connection of the pool, or ST itself.  Never fails; always
+ * to be given back. */
+struct hf_sqlite_store *hf__reader_acquire(struct hf_sqlite_store *st);
+void hf__reader_release(struct hf_sqlite_store *st, struct hf_sqlite_store *reader);
+void hf__readers_settings(struct hf_sqlite_store *st, const struct hf_setting *database);
+void hf__readers_interrupt(struct hf_sqlite_store *st);
+void hf__readers_close(struct hf_sqlite_store *st);
 /* Looks now whether the files of the store are still those it has open. */
 void hf__lost_look(struct hf_sqlite_store *st);
 /* The lock round one read.  The end gives RC, or HF_BUSY when a file that is read
  * without locks was written meanwhile. */
 int hf__read_lock(struct hf_sqlite_store *st, struct hf_error *err);
 int hf__read_unlock(struct hf_sqlite_store *st, int rc, struct hf_error *err);
+
+/* ---- upkeep.c: what is due ---- */
+
+int hf__op_upkeep(void *store, uint32_t *ret_again_ms, struct hf_error *err);
+/* After COMMIT: a checkpoint that is due, unless it can be left to the thread.  The
+ * caller holds st->lock. */
+void hf__checkpoint_after_write(struct hf_sqlite_store *st);
 
 /* ---- sqlite.c: the table; open, close, flush, backup, interrupt ---- */
 

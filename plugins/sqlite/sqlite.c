@@ -13,9 +13,7 @@
 void
 hf__store_free(struct hf_sqlite_store *st)
 {
-    struct hf_sqlite_store *reader = atomic_load(&st->reader);
-    if (reader) /* first: the last close of a path empties the WAL */
-        hf__store_free(reader);
+    hf__readers_close(st); /* first: the last close of a path empties the WAL */
     hf__shape_free(&st->shape);
     hf_sqlite_close_db(&st->db);
     hf__unsettled_free(st);
@@ -61,6 +59,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     pthread_mutex_init(&st->reader_lock, NULL);
     st->host = host;
     st->read_only = how->read_only || how->read_only_first;
+    st->may_thread = how->may_thread;
     st->home = strdup(how->home);
     st->path = hf__path_join(how->home, "state.db");
     if (!st->home || !st->path) {
@@ -79,6 +78,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     options.ctx = st;
     st->patience_ms = options.patience_ms;
     st->options = options;
+    hf__readers_settings(st, how->database);
     rc = hf_sqlite_open_db(&options, &st->db, err);
     if (rc == HF_OK && st->read_only && has_no_objects(st))
         hf_sqlite_close_db(&st->db);
@@ -147,11 +147,9 @@ static void
 op_interrupt(void *store)
 {
     struct hf_sqlite_store *st = store;
-    struct hf_sqlite_store *reader = atomic_load(&st->reader);
     if (st->db)
         hf_sqlite_interrupt(st->db);
-    if (reader)
-        hf_sqlite_interrupt(reader->db);
+    hf__readers_interrupt(st);
 }
 
 /* ---- what only reads ---- */
@@ -160,14 +158,20 @@ static int
 op_session_get(void *store, const struct hf_text *id, uint32_t want, hf_session_fn *emit,
                void *ctx, struct hf_error *err)
 {
-    return hf__op_session_get(hf__reader(store), id, want, emit, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_session_get(from, id, want, emit, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
 op_session_list(void *store, const struct hf_session_query *query, hf_session_fn *emit,
                 void *ctx, struct hf_error *err)
 {
-    return hf__op_session_list(hf__reader(store), query, emit, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_session_list(from, query, emit, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
@@ -175,14 +179,20 @@ op_message_read(void *store, const struct hf_text *session_id,
                 const struct hf_message_query *query, hf_message_fn *emit, void *ctx,
                 struct hf_error *err)
 {
-    return hf__op_message_read(hf__reader(store), session_id, query, emit, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_message_read(from, session_id, query, emit, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
 op_search(void *store, const struct hf_search *query, hf_hit_fn *emit, void *ctx,
           struct hf_search_info *info, struct hf_error *err)
 {
-    return hf__op_search(hf__reader(store), query, emit, ctx, info, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_search(from, query, emit, ctx, info, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
@@ -190,21 +200,30 @@ op_meta_get(void *store, const struct hf_text *key,
             int (*emit)(void *ctx, const struct hf_text *value), void *ctx,
             struct hf_error *err)
 {
-    return hf__op_meta_get(hf__reader(store), key, emit, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_meta_get(from, key, emit, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
 op_usage_read(void *store, const struct hf_text *session_id, hf_usage_fn *emit, void *ctx,
               struct hf_error *err)
 {
-    return hf__op_usage_read(hf__reader(store), session_id, emit, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_usage_read(from, session_id, emit, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 static int
 op_stats(void *store, struct hf_stats *ret, hf_source_fn *emit_source, void *ctx,
          struct hf_error *err)
 {
-    return hf__op_stats(hf__reader(store), ret, emit_source, ctx, err);
+    struct hf_sqlite_store *from = hf__reader_acquire(store);
+    int rc = hf__op_stats(from, ret, emit_source, ctx, err);
+    hf__reader_release(store, from);
+    return rc;
 }
 
 /* ---- backup ---- */
@@ -321,6 +340,7 @@ static const struct hf_backend backend = {
     .flush = op_flush,
     .backup = op_backup,
     .interrupt = op_interrupt,
+    .upkeep = hf__op_upkeep,
     .session_merge = hf__op_session_merge,
     .unsettled = hf__op_unsettled,
 };

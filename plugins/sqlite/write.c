@@ -100,7 +100,6 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
           struct hf_error *err)
 {
     uint32_t detach = 0, detach_cjk = 0, again = 0;
-    struct hf_error ignored;
     char why[256] = "";
     int rc;
 
@@ -151,8 +150,7 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
         detach_logged(st, 1, why);
     if (detach)
         detach_logged(st, 0, why);
-    /* What is committed is committed: a checkpoint that fails is tried again later. */
-    (void)hf_sqlite_checkpoint_if_due(st->db, &ignored);
+    hf__checkpoint_after_write(st);
     return HF_OK;
 }
 

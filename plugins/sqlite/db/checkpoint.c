@@ -58,6 +58,24 @@ hf__checkpoint_install(struct hf_sqlite_db *db)
     sqlite3_wal_hook(db->handle, wal_grew, db);
 }
 
+/* The size that the WAL keeps is journal_size_limit.  SQLite cuts it when the next
+ * writer begins it anew; where nobody writes that is never, so it is emptied here.  All
+ * its pages are copied: whoever is in the way of this costs nothing but the space. */
+static void
+cut_long_wal(struct hf_sqlite_db *db, struct wait *w)
+{
+    char name[4128];
+    struct stat st;
+    int logged = -1, copied = -1;
+    int64_t limit = db->opt.journal_size_limit;
+    snprintf(name, sizeof name, "%s-wal", db->path);
+    if (limit == HF_NO_INT || limit < 0 || lstat(name, &st) || st.st_size <= limit)
+        return;
+    w->deadline_ms = hf__monotonic_ms() + TURN_MS;
+    (void)sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE,
+                                    &logged, &copied);
+}
+
 int
 hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_done,
                      struct hf_error *err)
@@ -92,17 +110,31 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
                                        truncate ? SQLITE_CHECKPOINT_TRUNCATE
                                                 : SQLITE_CHECKPOINT_FULL,
                                        &logged, &copied);
+    if (rc == SQLITE_OK && !truncate)
+        cut_long_wal(db, &w);
     /* With no statement open, SQLite has cleared the interrupt before it returned. */
     hf__busy_install(db);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && rc != SQLITE_INTERRUPT)
         return hf_sqlite_fail(db, rc, "checkpoint", err);
     *ret_done = rc == SQLITE_OK;
     db->settled_count += *ret_done;
+    if (!*ret_done)
+        hf__db_log(db, HF_LOG_DEBUG, "checkpoint_deferred",
+                   "a reader or a writer is in the way; the next checkpoint does it");
     /* Whether the WAL begins anew is the next writer's doing, so what is due counts
      * from here; after a deferral, from where a quarter more has come. */
     db->checkpoint_base =
         atomic_load(&db->wal_pages) - (*ret_done ? 0 : due - due / 4 - 1);
     return HF_OK;
+}
+
+uint32_t
+hf_sqlite_checkpoint_due(struct hf_sqlite_db *db)
+{
+    int pages = atomic_load(&db->wal_pages) - db->checkpoint_base;
+    if (db->opt.wal_autocheckpoint <= 0 || pages < 0)
+        return 0;
+    return (uint32_t)(pages / db->opt.wal_autocheckpoint);
 }
 
 uint32_t
@@ -117,8 +149,7 @@ hf_sqlite_checkpoint_if_due(struct hf_sqlite_db *db, struct hf_error *err)
     uint32_t done = 0;
     if (hf__forked(db))
         return hf__fork_check(db, err);
-    if (db->opt.wal_autocheckpoint <= 0 ||
-        atomic_load(&db->wal_pages) - db->checkpoint_base < db->opt.wal_autocheckpoint)
+    if (!hf_sqlite_checkpoint_due(db))
         return HF_OK;
     return hf_sqlite_checkpoint(db, 0, &done, err);
 }
@@ -137,7 +168,6 @@ hf__checkpoint_last(struct hf_sqlite_db *db)
     if (hf_sqlite_checkpoint(db, 1, &done, &err) != HF_OK)
         hf__db_log(db, HF_LOG_WARNING, "checkpoint_failed",
                    "%s; the next open tries again", err.message);
-    else
-        hf__db_log(db, HF_LOG_DEBUG, done ? "checkpoint" : "checkpoint_deferred",
-                   "at the last close");
+    else if (done)
+        hf__db_log(db, HF_LOG_DEBUG, "checkpoint", "at the last close");
 }
