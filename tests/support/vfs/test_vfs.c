@@ -73,7 +73,18 @@ file_close(sqlite3_file *f)
 static int
 file_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 {
-    PASS(TEST_READ, f, xRead, to, n, at);
+    int want = step(TEST_READ), half = n / 2;
+    if (want == SQLITE_OK)
+        return REAL(f)->pMethods->xRead(REAL(f), to, n, at);
+    if (want == SQLITE_IOERR_SHORT_READ) {
+        /* As SQLite asks of a VFS: what was not read is zero. */
+        want = half ? REAL(f)->pMethods->xRead(REAL(f), to, half, at) : SQLITE_OK;
+        if (want != SQLITE_OK)
+            half = 0;
+        memset((char *)to + half, 0, (size_t)(n - half));
+        want = SQLITE_IOERR_SHORT_READ;
+    }
+    return want;
 }
 
 static int

@@ -30,7 +30,8 @@ void test_vfs_register(void);
 /* How many calls of KIND there were since the process began. */
 uint64_t test_vfs_count(enum test_call kind);
 /* The NTH call of KIND from now on (1: the next) fails with RC and does nothing; with
- * FOREVER all later ones, too.  NTH 0 takes it back. */
+ * FOREVER all later ones, too.  A read with SQLITE_IOERR_SHORT_READ gives half of what
+ * was asked for.  NTH 0 takes it back. */
 void test_vfs_fail(enum test_call kind, uint64_t nth, int rc, int forever);
 /* Before the NTH call of KIND from now on DURING runs, once, in its thread. */
 void test_vfs_pause(enum test_call kind, uint64_t nth, void (*during)(void *ctx),
