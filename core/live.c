@@ -1,8 +1,8 @@
 /* live.c - the registry of database files that are open in this process.
  *
  * It is one per process, whatever number of runtimes there is: a database is live
- * because of its file, not because of who opened it.  An offline guard (a read of a file
- * that might be a database) and a live file exclude each other, by identity as well as
+ * because of its file, not because of who opened it.  An offline guard (a read of a
+ * file that might be a database) and a live file exclude each other, by identity as well as
  * by name: a hard link or a renamed file is the same file to the kernel's locks. */
 #include "internal.h"
 
@@ -316,7 +316,8 @@ hf__live_names(struct hf__live_name **ret, size_t *ret_count, struct hf_error *e
     for (f = live_files; f && !failed; f = f->next) {
         for (i = 0; f->live > 0 && i < NAMES && !failed; i++)
             failed = !name_fill(&names[n++], f->path, i);
-        if (f->live == 0 || failed || !f->has_id || has_identity(f, &names[n - NAMES].id))
+        if (f->live == 0 || failed || !f->has_id ||
+            has_identity(f, &names[n - NAMES].id))
             continue;
         /* Renamed since it was opened: the same file by another name. */
         failed = !name_fill(&names[n], f->path, 0);

@@ -1,8 +1,8 @@
 /* offline.c - reading a file that might be a live database, without opening one.
  *
  * A path is pinned by an O_PATH descriptor, whose close takes no lock from anybody; the
- * file behind it is compared with the registry and with every descriptor of the process,
- * and then it is that very file that is opened, whatever the path means by now. */
+ * file behind it is compared with the registry and with every descriptor of the
+ * process, and then it is that very file that is opened, whatever the path means by now. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,8 @@ open_in_process(const struct stat *st)
     while (!found && (entry = readdir(dir)) != NULL) {
         struct stat other;
 
-        if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &other, 0) != 0)
+        if (entry->d_name[0] == '.' ||
+            fstatat(dirfd(dir), entry->d_name, &other, 0) != 0)
             continue;
         found = other.st_dev == st->st_dev && other.st_ino == st->st_ino &&
                 !is_path_only(entry->d_name);
@@ -98,8 +99,9 @@ guard_new(const char *path, const struct stat *st, struct hf_offline_guard **ret
 
         if (open_here > 0)
             rc = hf_error_set(err, HF_BUSY, path,
-                              "%s is open in this process; if it is a database, reading "
-                              "it as a plain file could cancel its locks; close it first",
+                              "%s is open in this process; if it is a database, "
+                              "reading it as a plain file could cancel its locks; "
+                              "close it first",
                               path);
         else if (open_here < 0)
             rc = hf_error_set(err, HF_UNSUPPORTED, path,
@@ -190,7 +192,8 @@ hf_offline_read(const char *path, hf_offline_read_fn *emit, void *ctx,
     int pinned, fd, rc;
 
     if (!path || !*path || !emit)
-        return hf_error_set(err, HF_INVALID, NULL, "a read needs a path and a callback");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "a read needs a path and a callback");
     pinned = open(path, O_PATH | O_CLOEXEC);
     if (pinned < 0)
         return sys_fail(err, errno, path, "read");

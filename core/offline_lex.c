@@ -1,6 +1,6 @@
-/* offline_lex.c - cuts the text of a shell command into words, as a shell would, without
- * running anything.  It errs towards words that may mean more: a quote that does not end
- * ends with the text, and what only the shell knows becomes "anything". */
+/* offline_lex.c - cuts the text of a shell command into words, as a shell would,
+ * without running anything.  It errs towards words that may mean more: a quote that does
+ * not end ends with the text, and what only the shell knows becomes "anything". */
 #include <string.h>
 
 #include "offline_scan.h"

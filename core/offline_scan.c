@@ -1,5 +1,6 @@
 /* offline_scan.c - asks of each word of a shell command whether it may name an open
- * store: as it stands, as a part of an option or a list, in each folder it may be in. */
+ * store: as it stands, as a part of an option or a list, in each folder it may be
+ * in. */
 #include <holdfast/offline.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -129,7 +130,8 @@ look_parts(struct hf__scan *s, char *word)
 }
 
 void
-hf__scan_word(struct hf__scan *s, struct hf__buf *word, int quoted, uint64_t offset, int depth)
+hf__scan_word(struct hf__scan *s, struct hf__buf *word, int quoted, uint64_t offset,
+              int depth)
 {
     const struct hf__live_name *found;
 
@@ -181,7 +183,8 @@ hf_offline_scan_command(const char *text, uint64_t len, const char *base,
     int rc;
 
     if ((!text && len) || !emit || len > SIZE_MAX)
-        return hf_error_set(err, HF_INVALID, NULL, "a scan needs a text and a callback");
+        return hf_error_set(err, HF_INVALID, NULL,
+                            "a scan needs a text and a callback");
     rc = hf__live_names(&names, &s.count, err);
     if (rc < 0)
         return rc;

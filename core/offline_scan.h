@@ -28,7 +28,7 @@ struct hf__scan {
 void hf__scan_text(struct hf__scan *s, const char *text, size_t len, uint64_t offset,
                    int depth);
 /* offline_scan.c: takes one word; QUOTED when it may be a text itself. */
-void hf__scan_word(struct hf__scan *s, struct hf__buf *word, int quoted, uint64_t offset,
-                   int depth);
+void hf__scan_word(struct hf__scan *s, struct hf__buf *word, int quoted,
+                   uint64_t offset, int depth);
 
 #endif

@@ -191,7 +191,8 @@ other_names_of_the_same_file(void **state)
     assert_int_equal(link(db, scratch_path(home, "hard")), 0);
     assert_int_equal(symlink("state.db", scratch_path(home, "soft")), 0);
     assert_int_equal(symlink(".", scratch_path(home, "here")), 0);
-    assert_int_equal(scan("cat hard; cat soft; cat here/state.db; cat here/*.db"), HF_OK);
+    assert_int_equal(scan("cat hard; cat soft; cat here/state.db; cat here/*.db"),
+                     HF_OK);
     assert_int_equal(stores, 4);
     assert_int_equal(scan("cat here/state.db-journal"), HF_OK);
     assert_int_equal(words_sidecar, 1);
@@ -211,7 +212,8 @@ the_caller_may_stop(void **state)
     assert_int_equal(stores, 1);
     assert_int_equal(hf_offline_scan_command(NULL, 3, home, take, NULL, &err),
                      HF_INVALID);
-    assert_int_equal(hf_offline_scan_command("x", 1, home, NULL, NULL, &err), HF_INVALID);
+    assert_int_equal(hf_offline_scan_command("x", 1, home, NULL, NULL, &err),
+                     HF_INVALID);
 }
 
 static void
@@ -229,8 +231,9 @@ static void
 hostile_texts(void **state)
 {
     static const char *const pieces[] = {
-        "a ", "a/", "{", "\"a 'b ", "$(", "a", "/", "*", "**a", "?", "[", "}", "{a,", "'",
-        "\"", "\\", "$", "${", "`", "~", "=", "a:", "\"$(", "$'\\x", "\001", "\002/", "\n",
+        "a ", "a/", "{", "\"a 'b ", "$(", "a", "/", "*", "**a", "?", "[", "}", "{a,",
+        "'", "\"", "\\", "$", "${", "`", "~", "=", "a:", "\"$(", "$'\\x", "\001", "\002/",
+        "\n",
         "\xff\xfe", "cd a;", "cd $X;", "(", ")", "-C ",
     };
     const size_t most = 1 << 20;
