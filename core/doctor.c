@@ -127,6 +127,7 @@ examine(struct hf__doctor *d)
     if (d->sqlite) {
         hf__doctor_file_rows(d);
         hf__doctor_generation(d);
+        hf__doctor_kernel(d);
     }
     hf__doctor_store(d);
     if (d->sqlite)

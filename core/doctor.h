@@ -97,6 +97,10 @@ void hf__doctor_generation(struct hf__doctor *d);
 
 void hf__doctor_journal(struct hf__doctor *d);
 
+/* ---- doctor_kernel.c: which machine writes (SPEC 4.6) ---- */
+
+void hf__doctor_kernel(struct hf__doctor *d);
+
 /* ---- doctor_store.c: the backend and what it says of itself ---- */
 
 void hf__doctor_store(struct hf__doctor *d);

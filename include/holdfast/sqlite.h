@@ -130,6 +130,11 @@ HF_SQLITE_API int hf_sqlite_compare(struct hf_sqlite_db *db, struct hf_error *er
 
 /* Interrupts a running call of DB, waiting for a lock included.  Any thread. */
 HF_SQLITE_API void hf_sqlite_interrupt(struct hf_sqlite_db *db);
+/* Where one kernel at a time may write (a folder that virtual machines share): renews
+ * this one's claim when that is due, or does nothing.  For a thread of upkeep, at least
+ * every five seconds; without one the next write claims anew.  Any thread. */
+HF_SQLITE_API int hf_sqlite_kernel_renew(struct hf_sqlite_db *db, struct hf_error *err);
+
 
 #ifdef __cplusplus
 }

@@ -105,6 +105,10 @@ hf_sqlite_checkpoint(struct hf_sqlite_db *db, uint32_t truncate, uint32_t *ret_d
         *ret_done = 1;
         return HF_OK;
     }
+    *ret_done = 0;
+    if (!hf__kernel_try(db)) /* another machine writes: it is put off */
+        return HF_OK;
+    w.deadline_ms = hf__monotonic_ms() + patience;
     sqlite3_busy_handler(db->handle, wait_or_interrupt, &w);
     int rc = sqlite3_wal_checkpoint_v2(db->handle, "main",
                                        truncate ? SQLITE_CHECKPOINT_TRUNCATE

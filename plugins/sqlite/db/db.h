@@ -16,6 +16,7 @@
 
 struct hf__statement;
 struct hf__open_file;
+struct hf__kernel;
 
 /* How long a call of a connection has waited, and how long it may.  Used by the thread
  * that works with the connection; only `interrupts` is touched by others. */
@@ -39,6 +40,7 @@ struct hf_sqlite_db {
     pthread_mutex_t swap;       /* held while handle changes, for interrupt */
     struct hf__open_file *file; /* the registry's entry of the original */
     struct hf_mount mount;
+    struct hf__kernel *kernel; /* NULL where one kernel at a time is not our matter */
     struct hf__busy busy;
     struct hf__statement *statements[64];
     uint32_t n_statements;
@@ -247,6 +249,18 @@ int hf__fork_check(const struct hf_sqlite_db *db, struct hf_error *err);
 int hf__fork_is_child(void);
 /* HF_MISUSE in a child that can open no database. */
 int hf__fork_check_open(const char *path, struct hf_error *err);
+
+/* ---- kernel_file.c: one kernel at a time (SPEC 4.6) ---- */
+
+/* Takes NAME.kernel on a mount that virtual machines share; HF_BUSY: another has it. */
+int hf__kernel_open(struct hf_sqlite_db *db, struct hf_error *err);
+/* Before each write. */
+int hf__kernel_begin(struct hf_sqlite_db *db, struct hf_error *err);
+/* After a wait, and before a commit: HF_BUSY when it was lost meanwhile. */
+int hf__kernel_still(struct hf_sqlite_db *db, struct hf_error *err);
+/* Whether DB may write now; never waits. */
+int hf__kernel_try(struct hf_sqlite_db *db);
+void hf__kernel_close(struct hf_sqlite_db *db);
 
 /* ---- once.c ---- */
 

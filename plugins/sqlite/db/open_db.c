@@ -192,6 +192,8 @@ open_write(struct hf_sqlite_db *db, struct hf_error *err)
     if (code == HF_OK)
         code = hf__check_writable(db, err);
     if (code == HF_OK)
+        code = hf__kernel_open(db, err);
+    if (code == HF_OK)
         code = hf__wal_holders_check(db, &look, err);
     if (code == HF_OK)
         code = check_shared_map(db, &look, err);
@@ -248,6 +250,7 @@ db_free(struct hf_sqlite_db **pdb)
     db->is_writer = 0;
     hf__disconnect(db);
     hf__forget_file(db);
+    hf__kernel_close(db);
     if (db->tracked)
         host->file_untrack(host->ctx, db->path);
     pthread_mutex_destroy(&db->swap);

@@ -27,6 +27,12 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
     hf__busy_new_call(db);
     if (!armed)
         hf__busy_arm(db, patience_ms);
+    int owned = hf__kernel_begin(db, err);
+    if (owned != HF_OK) {
+        if (!armed)
+            hf__busy_disarm(db);
+        return owned;
+    }
     /* SQLite does not call the busy handler where waiting could be a deadlock between
      * two connections.  We hold nothing then, so we come back ourselves; but with a
      * read of our own open, on an old snapshot, no waiting would help. */
@@ -36,7 +42,9 @@ hf_sqlite_begin(struct hf_sqlite_db *db, int64_t patience_ms, struct hf_error *e
     if (!armed)
         hf__busy_disarm(db);
     if (rc == SQLITE_OK) {
-        int code = hf__generation_check(db, HF__WHEN_BEGUN, err);
+        int code = hf__kernel_still(db, err);
+        if (code == HF_OK)
+            code = hf__generation_check(db, HF__WHEN_BEGUN, err);
         if (code != HF_OK)
             hf_sqlite_rollback(db);
         return code;
@@ -53,6 +61,11 @@ hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
 {
     if (hf__forked(db))
         return hf__fork_check(db, err);
+    int owned = hf__kernel_still(db, err);
+    if (owned != HF_OK) {
+        hf_sqlite_rollback(db);
+        return owned;
+    }
     /* An interrupt between two statements has left no trace in SQLite. */
     int rc = hf__busy_cancelled(db)
                  ? SQLITE_INTERRUPT
