@@ -132,6 +132,44 @@ tables_make(struct hf__schema_walk *walk, struct hf_error *err)
     return rc;
 }
 
+int
+hf__fts_make(struct hf__schema_walk *walk, struct hf_error *err)
+{
+    int rc = tables_make(walk, err);
+    if (rc == HF_OK)
+        rc = triggers_make(walk, word_triggers, err);
+    return rc == HF_OK ? triggers_make(walk, trigram_triggers, err) : rc;
+}
+
+int
+hf__fts_ours(struct hf__schema_walk *walk, uint32_t *ret_ours, struct hf_error *err)
+{
+    char *sql = NULL, content[64] = "";
+    int rc = hf__schema_object(walk, "table", "messages_fts", &sql, err);
+
+    *ret_ours = 1;
+    if (rc == HF_OK && sql)
+        *ret_ours = strstr(sql, "tool_calls") && !strstr(sql, "tokenize") &&
+                    content_option(sql, content, sizeof content) &&
+                    strcmp(content, "messages") == 0;
+    sqlite3_free(sql);
+    sql = NULL;
+    if (rc == HF_OK && *ret_ours)
+        rc = hf__schema_object(walk, "table", "messages_fts_trigram", &sql, err);
+    if (rc == HF_OK && sql)
+        *ret_ours = strstr(sql, "tool_calls") && strstr(sql, "trigram'") &&
+                    content_option(sql, content, sizeof content) &&
+                    strcmp(content, "messages_fts_trigram_src") == 0;
+    sqlite3_free(sql);
+    sql = NULL;
+    if (rc == HF_OK && *ret_ours)
+        rc = hf__schema_object(walk, "view", "messages_fts_trigram_src", &sql, err);
+    if (rc == HF_OK && sql)
+        *ret_ours = same_sql(sql, TRIGRAM_VIEW);
+    sqlite3_free(sql);
+    return rc;
+}
+
 static int
 marker_set(struct hf__schema_walk *walk, const char *key, uint32_t *ret,
            struct hf_error *err)
@@ -206,6 +244,38 @@ usable(struct hf_sqlite_store *st, const char *sql)
     return rc == SQLITE_OK;
 }
 
+static int
+meta_int(struct hf_sqlite_store *st, const char *key, int *ret_found, int64_t *ret,
+         struct hf_error *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = hf__sql_prepare(
+        st, "SELECT CAST(value AS INTEGER), value FROM state_meta WHERE key = ?1", &stmt,
+        err);
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    rc = sqlite3_step(stmt);
+    *ret_found = rc == SQLITE_ROW && sqlite3_column_bytes(stmt, 1) > 0;
+    if (*ret_found)
+        *ret = sqlite3_column_int64(stmt, 0);
+    rc = rc == SQLITE_ROW || rc == SQLITE_DONE
+             ? HF_OK
+             : hf__sql_fail(st, rc, "reading state_meta", err);
+    hf_sqlite_done(stmt);
+    return rc;
+}
+
+static int
+healed_times(struct hf_sqlite_store *st, int64_t *ret, struct hf_error *err)
+{
+    int found = 0, rc = HF_OK;
+    *ret = 0;
+    if (st->shape.has_meta)
+        rc = meta_int(st, "holdfast_fts_healed", &found, ret, err);
+    return rc;
+}
+
 int
 hf__fts_shape(struct hf_sqlite_store *st, struct hf_error *err)
 {
@@ -217,6 +287,9 @@ hf__fts_shape(struct hf_sqlite_store *st, struct hf_error *err)
     shape->fts_layout = HF_FTS_NONE;
     shape->has_trigram = shape->trigram_skips_tools = shape->trigger_gated = 0;
     rc = hf__fts_stale(st, &stale, err);
+    if (rc == HF_OK)
+        rc = healed_times(st, &st->fts_healed, err);
+    st->fts_stale = stale;
     if (rc < 0 || stale)
         return rc;
 
@@ -267,29 +340,25 @@ out:
     return rc;
 }
 
-/* ---- markers ---- */
-
-static int
-meta_int(struct hf_sqlite_store *st, const char *key, int *ret_found, int64_t *ret,
-         struct hf_error *err)
+int
+hf__fts_look_again(struct hf_sqlite_store *st, struct hf_error *err)
 {
-    sqlite3_stmt *stmt;
-    int rc = hf__sql_prepare(
-        st, "SELECT CAST(value AS INTEGER), value FROM state_meta WHERE key = ?1", &stmt,
-        err);
-    if (rc < 0)
+    int64_t healed = 0;
+    uint32_t stale = 0;
+    int rc;
+
+    if (!st->fts_stale && !st->fts_damaged)
+        return HF_OK;
+    rc = hf__fts_stale(st, &stale, err);
+    if (rc == HF_OK)
+        rc = healed_times(st, &healed, err);
+    if (rc < 0 || stale || (!st->fts_stale && healed == st->fts_healed))
         return rc;
-    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
-    rc = sqlite3_step(stmt);
-    *ret_found = rc == SQLITE_ROW && sqlite3_column_bytes(stmt, 1) > 0;
-    if (*ret_found)
-        *ret = sqlite3_column_int64(stmt, 0);
-    rc = rc == SQLITE_ROW || rc == SQLITE_DONE
-             ? HF_OK
-             : hf__sql_fail(st, rc, "reading state_meta", err);
-    hf_sqlite_done(stmt);
-    return rc;
+    st->fts_damaged = st->fts_looked = 0;
+    return hf__fts_shape(st, err);
 }
+
+/* ---- markers ---- */
 
 int
 hf__fts_stale(struct hf_sqlite_store *st, uint32_t *ret_stale, struct hf_error *err)
@@ -351,11 +420,15 @@ family_detach(struct hf_sqlite_store *st, const char *table, const char *marker,
 int
 hf__fts_detach(struct hf_sqlite_store *st, uint32_t cjk_only, struct hf_error *err)
 {
+    struct hf__schema_walk walk = {.st = st, .db = hf_sqlite_handle(st->db)};
     int rc;
 
     if (cjk_only)
         return family_detach(st, "messages_fts_cjk", "fts_cjk_stale", err);
     rc = family_detach(st, "messages_fts", "fts_stale", err);
+    if (rc == HF_OK && st->shape.has_meta) /* a rebuilding begins from the start */
+        rc = hf__schema_exec(&walk, "DELETE FROM state_meta WHERE key ="
+                                    " 'holdfast_fts_heal'", err);
     if (rc == HF_OK)
         rc = family_detach(st, "messages_fts_trigram", "fts_stale", err);
     return rc;

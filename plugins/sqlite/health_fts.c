@@ -4,33 +4,6 @@
 
 #include "health.h"
 
-/* The row count in the averages record of an FTS5 table: the first number of block 1, in
- * base 128, high bits first. */
-static int
-averages_rows(struct hf__probe *p, const char *table, int64_t *ret)
-{
-    sqlite3_stmt *stmt = NULL;
-    char sql[160];
-    int rc;
-
-    snprintf(sql, sizeof sql, "SELECT block FROM %s_data WHERE id = 1", table);
-    rc = sqlite3_prepare_v2(p->db, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    *ret = 0;
-    if (rc == SQLITE_ROW) {
-        const unsigned char *s = sqlite3_column_blob(stmt, 0);
-        int n = sqlite3_column_bytes(stmt, 0), i;
-        for (i = 0; i < n && i < 8; i++) {
-            *ret = (*ret << 7) | (s[i] & 0x7F);
-            if (!(s[i] & 0x80))
-                break;
-        }
-    }
-    sqlite3_finalize(stmt);
-    return rc == SQLITE_DONE ? SQLITE_ROW : rc;
-}
-
 static int
 match_probe(struct hf__probe *p, const char *table, int *ret_bad)
 {
@@ -59,10 +32,7 @@ rows_probe(struct hf__probe *p, const char *table, const char *source)
     int64_t sizes = 0, averages = 0, rows = 0, from = 0, to = 0;
     int rc;
 
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s_docsize", table);
-    rc = hf__probe_int(p, sql, &sizes);
-    if (rc == SQLITE_ROW)
-        rc = averages_rows(p, table, &averages);
+    rc = hf__fts_rows(p->db, table, &averages, &sizes);
     if (hf__probe_stop(p, rc) != HF_OK)
         return p->err->code;
     if (rc != SQLITE_ROW) {

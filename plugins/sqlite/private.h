@@ -65,6 +65,10 @@ struct hf_sqlite_store {
     struct hf__shape shape;
     struct hf__unsettled *unsettled; /* of a writer */
     uint32_t fts_damaged;    /* the index failed once on this handle */
+    uint32_t fts_looked;     /* its row counts were compared */
+    uint32_t fts_stale;      /* as of the last look at the marker */
+    uint32_t fts_heal_off;   /* not ours to rebuild, or it failed on this handle */
+    int64_t fts_healed;      /* state_meta.holdfast_fts_healed as of then */
     int failed_rc;           /* SQLite's code behind the last hf__sql_fail() */
     char failed_text[256];   /* and its text */
     /* Sessions whose unreadable time was already logged (hashes, a ring). */
@@ -213,10 +217,45 @@ int hf__fts_stale(struct hf_sqlite_store *st, uint32_t *ret_stale, struct hf_err
 int hf__fts_detach(struct hf_sqlite_store *st, uint32_t cjk_only, struct hf_error *err);
 
 int hf__fts_shape(struct hf_sqlite_store *st, struct hf_error *err);
+/* For a handle that gave the index up: reads the shape anew if it was healed since. */
+int hf__fts_look_again(struct hf_sqlite_store *st, struct hf_error *err);
+/* Whether the search tables, as far as they are there, are declared as ours are. */
+int hf__fts_ours(struct hf__schema_walk *walk, uint32_t *ret_ours, struct hf_error *err);
+/* Makes them, empty, with their triggers. */
+int hf__fts_make(struct hf__schema_walk *walk, struct hf_error *err);
 /* Rows with ids in (*ret_from, *ret_to] are not in the index yet; both 0: none.  Read
  * in the caller's transaction, never cached. */
 int hf__fts_gap(struct hf_sqlite_store *st, int64_t *ret_from, int64_t *ret_to,
                 struct hf_error *err);
+
+/* ---- fts_heal.c: an index that lost rows, and its rebuilding ---- */
+
+/* Row counts of a search table: of its averages record, and of its table of sizes.
+ * SQLITE_ROW or an SQLite error code. */
+int hf__fts_rows(sqlite3 *db, const char *table, int64_t *ret_averages,
+                 int64_t *ret_sizes);
+/* Once per handle: whether the index knows less rows than it was given. */
+int hf__fts_rows_lost(struct hf_sqlite_store *st);
+/* One short write transaction of the rebuilding of a stale index; HF_OK without doing
+ * anything when there is nothing to heal, it is not ours, or somebody else writes.  The
+ * caller holds st->lock and is in no transaction.  st->fts_stale says whether more is to
+ * be done, st->fts_heal_off whether more calls will do it. */
+int hf__fts_heal_step(struct hf_sqlite_store *st, struct hf_error *err);
+/* As many steps as an open has time for. */
+void hf__fts_heal_open(struct hf_sqlite_store *st);
+
+/* ---- damage.c: files of which this process knows that they are damaged ---- */
+
+/* From now on no handle of this path in this process writes. */
+void hf__damage_latch(struct hf_sqlite_store *st, const char *cause);
+/* HF_CORRUPT with the first cause as long as that holds.  Takes it back when another
+ * file, or a repaired one, passes a check.  The caller holds st->lock. */
+int hf__damage_refused(struct hf_sqlite_store *st, struct hf_error *err);
+/* The same where only that is asked, unless a call is under way. */
+void hf__damage_look(struct hf_sqlite_store *st);
+/* Whether it holds; since when, and a text.  Any thread. */
+int hf__damage_known(const struct hf_sqlite_store *st, double *ret_since, char *ret,
+                     size_t size);
 
 /* ---- rows.c: SQLite rows into records ---- */
 

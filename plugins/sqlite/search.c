@@ -295,12 +295,16 @@ search_locked(struct hf__searching *s, hf_hit_fn *emit, void *ctx,
               struct hf_search_info *info, uint64_t *ret_emitted)
 {
     struct hf_sqlite_store *st = s->st;
+    struct hf_error ignored;
     uint32_t stale = 0;
     int usable, unspaced = 0, rc;
 
     rc = hf__matcher_open(st, &s->query, &s->matcher, s->err);
     if (rc != HF_OK)
         return rc;
+    (void)hf__fts_look_again(st, &ignored);
+    if (hf__fts_rows_lost(st))
+        st->fts_damaged = 1;
     usable = st->shape.fts_layout != HF_FTS_NONE && !st->fts_damaged;
     /* Before BEGIN: its temporary table must outlive the transaction. */
     if (usable && words_only(s))

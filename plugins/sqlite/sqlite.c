@@ -92,6 +92,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
         rc = hf__unsettled_start(st, err);
     if (rc < 0)
         goto fail;
+    hf__fts_heal_open(st);
     *ret_store = st;
     return HF_OK;
 
@@ -114,8 +115,11 @@ op_state(void *store, struct hf_state *ret, struct hf_error *err)
     if (!st->db)
         return HF_OK;
     hf__lost_look(st);
-    if (hf_sqlite_lost(st->db, &since, &why) == HF_OK)
-        return HF_OK;
+    if (hf_sqlite_lost(st->db, &since, &why) == HF_OK) {
+        hf__damage_look(st);
+        if (!hf__damage_known(st, &since, why.message, sizeof why.message))
+            return HF_OK;
+    }
     ret->condition = HF_LOST;
     ret->since = since;
     /* Cut at a character where it is longer. */

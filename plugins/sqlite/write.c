@@ -83,7 +83,7 @@ static void
 detach_logged(struct hf_sqlite_store *st, uint32_t cjk, const char *why)
 {
     if (!cjk) {
-        st->fts_damaged = 1;
+        st->fts_damaged = st->fts_stale = 1;
         st->shape.fts_layout = HF_FTS_NONE;
         st->shape.has_trigram = 0;
     }
@@ -95,15 +95,28 @@ detach_logged(struct hf_sqlite_store *st, uint32_t cjk, const char *why)
                   st->path, cjk ? "the index messages_fts_cjk" : "the search index", why);
 }
 
+/* A write has failed for good.  Damage that came a second time, and not from the index,
+ * is the file's. */
+static int
+proven(struct hf_sqlite_store *st, int rc, uint32_t again, const struct hf_error *err)
+{
+    if (rc == HF_CORRUPT && again)
+        hf__damage_latch(st, err ? err->message : "a page of it is damaged");
+    return rc;
+}
+
 int
 hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, void *ctx,
           struct hf_error *err)
 {
-    uint32_t detach = 0, detach_cjk = 0, again = 0;
+    uint32_t detach = 0, detach_cjk = 0, again = 0, begun;
+    struct hf_error ignored;
     char why[256] = "";
     int rc;
 
     rc = hf__write_refused(st, err);
+    if (rc == HF_OK)
+        rc = hf__damage_refused(st, err);
     if (rc < 0)
         return rc;
     for (;;) {
@@ -111,9 +124,14 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
         st->failed_rc = SQLITE_OK;
         st->failed_text[0] = '\0';
         rc = hf_sqlite_begin(st->db, patience_ms, err);
-        if (rc < 0)
+        begun = rc == HF_OK;
+        if (rc < 0 && rc != HF_CORRUPT)
             return rc;
-        if (detach_cjk)
+        if (rc == HF_OK && !detach && hf__fts_rows_lost(st)) {
+            detach = 1;
+            snprintf(why, sizeof why, "it has lost rows that it was given");
+        }
+        if (rc == HF_OK && detach_cjk)
             rc = hf__fts_detach(st, 1, err);
         if (rc == HF_OK && detach)
             rc = hf__fts_detach(st, 0, err);
@@ -131,8 +149,9 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
             hf_sqlite_rollback(st->db);
         }
         who = culprit_of(st, rc);
-        if (who == NOBODY || (who == INDEX && detach) || (who == INDEX_CJK && detach_cjk))
-            return rc;
+        if (who == NOBODY || (again && !begun) || (who == INDEX && detach && again) ||
+            (who == INDEX_CJK && detach_cjk))
+            return proven(st, rc, again, err);
         /* SQLite says CORRUPT when the disk refuses a read, too: only what comes a second
          * time is damage. */
         if (!again) {
@@ -151,6 +170,8 @@ hf__write(struct hf_sqlite_store *st, int64_t patience_ms, hf__work_fn *work, vo
     if (detach)
         detach_logged(st, 0, why);
     hf__checkpoint_after_write(st);
+    if (st->fts_stale && !detach)
+        (void)hf__fts_heal_step(st, &ignored);
     return HF_OK;
 }
 

@@ -22,14 +22,22 @@ goes_on(struct fixture *f)
                                        " 'trigger' AND name LIKE 'messages_fts%'"), "0");
     assert_non_null(strstr(f->log, "fts_index"));
     assert_non_null(strstr(f->log, "canonical transcript intact"));
-    append_ok(f, "u8");
     fixture_close(f);
     fixture_open(f, 0);
-    /* The triggers stay away while the index misses rows. */
+    /* The open has built the index anew. */
+    assert_non_null(strstr(f->log, "fts_healed"));
     assert_string_equal(fixture_sql(f, "SELECT COUNT(*) FROM sqlite_master WHERE type ="
-                                       " 'trigger' AND name LIKE 'messages_fts%'"), "0");
+                                       " 'trigger' AND name LIKE 'messages_fts%'"), "6");
+    assert_string_equal(fixture_sql(f, "SELECT COUNT(*) FROM state_meta WHERE key IN"
+                                       " ('fts_stale', 'holdfast_fts_heal',"
+                                       " 'fts_rebuild_high_water')"), "0");
     append_ok(f, "u9");
-    assert_int_equal(((struct hf_sqlite_store *)f->store)->shape.fts_layout, HF_FTS_NONE);
+    assert_int_equal(((struct hf_sqlite_store *)f->store)->shape.fts_layout,
+                     HF_FTS_EXTERNAL);
+    assert_string_equal(fixture_sql(f, "SELECT (SELECT COUNT(*) FROM messages_fts WHERE"
+                                       " messages_fts MATCH 'canonical') ="
+                                       " (SELECT COUNT(*) FROM messages)"), "1");
+    fixture_sql(f, "INSERT INTO messages_fts(messages_fts) VALUES ('integrity-check')");
     assert_ok(f, f->ops->message_rewind(f->store, &s, 1, &n, &f->err));
     assert_string_equal(fixture_sql(f, "SELECT message_count = (SELECT COUNT(*) FROM"
                                        " messages) FROM sessions"), "1");
@@ -198,6 +206,35 @@ passing_failure_keeps_the_index(void **state)
     assert_non_null(strstr(f->log, "fts_index"));
 }
 
+/* A page of the messages themselves: proof stops every handle of the path, reading goes
+ * on, and another file at the path is another matter. */
+static void
+damaged_file_takes_no_writes(void **state)
+{
+    struct fixture *f = *state;
+    struct hf_sqlite_store *st = f->store;
+    struct hf_message m = fixture_message("u9", "user", "x");
+    struct hf_state now = HF_INIT(struct hf_state);
+    int left = 9;
+    fixture_session(f, "s");
+    append_ok(f, "u1");
+    assert_int_equal(hf__write(st, -1, fails_a_while, &left, &f->err), HF_CORRUPT);
+    assert_int_equal(left, 6); /* as it was, once more, and without the index */
+    assert_int_equal(fixture_append(f, "s", &m), HF_CORRUPT);
+    assert_non_null(strstr(f->err.message, "a read that the disk refused"));
+    assert_non_null(strstr(f->err.message, "sessions recover"));
+    assert_ok(f, f->ops->state(f->store, &now, &f->err));
+    assert_int_equal(now.condition, HF_LOST);
+    assert_string_equal(fixture_sql(f, "SELECT COUNT(*) FROM messages"), "1");
+    fixture_close(f);
+    fixture_open(f, 0); /* another handle */
+    assert_int_equal(fixture_append(f, "s", &m), HF_CORRUPT);
+    fixture_sql(f, "INSERT INTO state_meta VALUES ('holdfast_repaired', 'once')");
+    append_ok(f, "u2");
+    assert_ok(f, f->ops->state(f->store, &now, &f->err));
+    assert_int_equal(now.condition, HF_HEALTHY);
+}
+
 int
 main(void)
 {
@@ -207,6 +244,7 @@ main(void)
         TEST(index_is_damaged), TEST(delete_beside_damage), TEST(unknown_tokenizer),
         TEST(unknown_tokenizer_in_an_upgrade), TEST(other_failures_stay_failures),
         TEST(passing_failure_keeps_the_index),
+        TEST(damaged_file_takes_no_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
