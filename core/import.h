@@ -33,6 +33,8 @@ int hf__known_read_inside(struct hf_store *store, const struct hf_text *session_
 /* Whether the session has MESSAGE: by uid, or for one without a uid by role, time and
  * content, each stored message counting once. */
 int hf__known_has(struct hf__known *known, const struct hf_message *message);
+/* By what a message is known: its uid, else role, time and content. */
+void hf__message_digest(const struct hf_message *message, uint64_t ret[2]);
 void hf__known_free(struct hf__known **known);
 
 #endif

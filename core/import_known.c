@@ -171,3 +171,12 @@ hf__known_read_inside(struct hf_store *store, const struct hf_text *session_id,
 {
     return known_read(store, session_id, 1, ret, err);
 }
+
+void
+hf__message_digest(const struct hf_message *message, uint64_t ret[2])
+{
+    struct digest d = message->uid.ptr ? digest_of_uid(message) : digest_of_key(message);
+
+    ret[0] = d.a;
+    ret[1] = d.b;
+}

@@ -317,7 +317,8 @@ struct hf_store {
     struct hf_runtime *rt;
     struct hf__config *config;
     struct hf__backend *backend;
-    void *handle;            /* the backend's */
+    void *handle;            /* the backend's; with a failover it has it */
+    struct hf__failover *failover; /* NULL: there is no fallback */
     char *profile, *home;
     uint32_t read_only;
     int pid;                 /* of the opener: a handle must not cross fork() */
@@ -331,11 +332,35 @@ void hf__guard_leave(struct hf_store *store);
 /* Calls OP of the store's backend: a default gets the store, a callback of the module
  * its own handle.  Only within hf__guard_enter() and hf__guard_leave(). */
 #define HF__OP(store, op, ...)                                                       \
-    ((store)->backend->ops.op(                                                       \
-        (store)->backend->defaulted[offsetof(struct hf_backend, op) / sizeof(void *)] \
-            ? (void *)(store)                                                        \
-            : (store)->handle,                                                       \
-        __VA_ARGS__))
+    ((store)->failover                                                               \
+         ? hf__failover_ops.op((store), __VA_ARGS__)                                 \
+         : (store)->backend->ops.op(                                                 \
+               (store)->backend                                                      \
+                       ->defaulted[offsetof(struct hf_backend, op) / sizeof(void *)] \
+                   ? (void *)(store)                                                 \
+                   : (store)->handle,                                                \
+               __VA_ARGS__))
+extern const struct hf_backend hf__failover_ops;
+
+/* ---- store.c ---- */
+
+/* Opens another handle of the store's backend, into *ret_handle. */
+struct hf__reopen { uint32_t read_only, read_only_first, after_loss; };
+int hf__handle_open(struct hf_store *store, const struct hf__reopen *how,
+                    void **ret_handle, struct hf_error *err);
+
+/* ---- failover.c ---- */
+
+struct hf__failover;
+/* Gives the store a fallback, if its configuration names one. */
+int hf__failover_new(struct hf_store *store, const struct hf_store_options *options,
+                     struct hf_error *err);
+/* After the primary's open answered RC: takes its handle over, merges what waits in the
+ * fallback, or begins degraded. */
+int hf__failover_opened(struct hf_store *store, int rc, struct hf_error *err);
+void hf__failover_close(struct hf_store *store); /* both handles */
+void hf__failover_free(struct hf_store *store);
+void hf__failover_interrupt(struct hf_store *store);
 
 /* ---- upkeep.c: the thread of an open store ---- */
 

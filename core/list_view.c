@@ -1,6 +1,7 @@
 /* list_view.c - SPEC 11 "What a list shows" for backends that only know how to list all
  * rows.  All rows are looked at before the first is emitted, since a row's place
  * depends on others; the rows that are shown are then read one by one. */
+#include "failover.h"
 #include "list_view.h"
 
 #include <stdlib.h>
@@ -205,6 +206,7 @@ hf__list_view(struct hf_store *store, const struct hf_session_query *query,
     int rc;
 
     all.view = HF_VIEW_ALL;
+    all.reserved = store->failover ? HF__LIST_RAW : 0;
     rc = HF__OP(store, session_list, &all, row_collect, &view, err);
     if (rc == HF_OK)
         rc = hf__family_ready(&view.family);

@@ -11,6 +11,7 @@ store_free(struct hf_store *store)
 {
     if (!store)
         return;
+    hf__failover_free(store);
     hf__config_unref(&store->config);
     free(store->profile);
     free(store->home);
@@ -59,9 +60,9 @@ name_backend(const char *name, int rc, struct hf_error *err)
     return rc;
 }
 
-static int
-handle_open(struct hf_store *store, const struct hf_store_options *options,
-            struct hf_error *err)
+int
+hf__handle_open(struct hf_store *store, const struct hf__reopen *reopen,
+                void **ret_handle, struct hf_error *err)
 {
     struct hf_open how = HF_INIT(struct hf_open);
     struct hf_setting *settings = NULL, *database = NULL;
@@ -81,17 +82,14 @@ handle_open(struct hf_store *store, const struct hf_store_options *options,
     how.profile = store->profile;
     how.settings = settings;
     how.database = database;
-    how.read_only = options->read_only;
-    how.read_only_first = options->read_only_first;
+    how.read_only = reopen->read_only;
+    how.read_only_first = reopen->read_only_first;
     how.may_thread = store->rt->may_thread;
-    rc = hf__guard_enter(store, err);
-    if (rc < 0)
-        goto out;
+    how.after_loss = reopen->after_loss;
     err->message[0] = '\0';
     err->path[0] = '\0';
     err->sys_errno = 0;
     rc = store->backend->ops.open(&store->rt->host, &how, &handle, err);
-    hf__guard_leave(store);
     rc = hf__call_check(name, "open", rc, err);
     if (rc < 0)
         rc = name_backend(name, rc, err); /* a handle beside an error is not ours */
@@ -99,10 +97,29 @@ handle_open(struct hf_store *store, const struct hf_store_options *options,
         rc = hf_error_set(err, HF_PLUGIN, store->backend->path,
                           "backend %s: open succeeded without giving a store", name);
     else
-        store->handle = handle;
+        *ret_handle = handle;
 out:
     hf__settings_free(&settings);
     hf__settings_free(&database);
+    return rc;
+}
+
+/* The first handle of the store. */
+static int
+handle_open(struct hf_store *store, const struct hf_store_options *options,
+            struct hf_error *err)
+{
+    struct hf__reopen how = {options->read_only, options->read_only_first, 0};
+    int rc = hf__failover_new(store, options, err);
+
+    if (rc == HF_OK)
+        rc = hf__guard_enter(store, err);
+    if (rc < 0)
+        return rc;
+    rc = hf__handle_open(store, &how, &store->handle, err);
+    if (store->failover)
+        rc = hf__failover_opened(store, rc, err);
+    hf__guard_leave(store);
     return rc;
 }
 
@@ -178,7 +195,10 @@ hf_store_close(struct hf_store **store)
         hf__upkeep_stop(st);
         if (hf__guard_enter(st, NULL) < 0)
             return;
-        st->backend->ops.close(st->handle);
+        if (st->failover)
+            hf__failover_close(st);
+        else
+            st->backend->ops.close(st->handle);
         hf__guard_leave(st);
     } else if (st->pid == (int)getpid()) {
         return; /* from within its own emit callback: it stays open */
@@ -209,7 +229,9 @@ hf_store_interrupt(struct hf_store *store)
     /* Without the guard: the call to be interrupted holds it. */
     if (!store || store->pid != (int)getpid())
         return;
-    if (!store->backend
+    if (store->failover)
+        hf__failover_interrupt(store);
+    else if (!store->backend
              ->defaulted[offsetof(struct hf_backend, interrupt) / sizeof(void *)])
         store->backend->ops.interrupt(store->handle);
 }

@@ -1,0 +1,593 @@
+/* failover_ops.c - the table that the front calls when a store has a fallback: healthy,
+ * every call goes to the primary; one that finds it lost is made again in the fallback,
+ * and so are all writes after it until the way back (SPEC 5.2). */
+#include "failover.h"
+#include "failover_states.h"
+
+#include <string.h>
+
+/* A write: RC gets what PRIMARY (a call of the primary P) answers; when the store is, or
+ * now becomes, degraded it gets what BACK answers. */
+#define WRITE(PRIMARY, BACK)                                                         \
+    struct hf__primary *p;                                                           \
+    int rc = HF_OK, lost;                                                            \
+    hf__failover_retry(store);                                                       \
+    pthread_rwlock_rdlock(&store->failover->gate);                                   \
+    lost = hf__condition(store) != HF_HEALTHY;                                       \
+    p = hf__primary_get(store);                                                      \
+    if (!lost) {                                                                     \
+        rc = PRIMARY;                                                                \
+        lost = rc < 0 && hf__failover_lost(store, p, rc, err);                       \
+    }                                                                                \
+    if (lost)                                                                        \
+        rc = BACK;                                                                   \
+    hf__primary_put(store, &p);                                                      \
+    pthread_rwlock_unlock(&store->failover->gate);                                   \
+    return rc
+
+/* What the fallback cannot do for a store that is coming back. */
+static int
+not_now(struct hf_store *store, const char *what, struct hf_error *err)
+{
+    return hf_error_set(err, HF_BUSY, store->failover->dir,
+                        "%s: not while the store is degraded; try again when it has "
+                        "recovered (%.600s)",
+                        what, store->failover->reason);
+}
+
+/* ---- sessions ---- */
+
+struct bring {
+    struct hf_store *store;
+    struct hf_error *err;
+    int rc;
+};
+
+static int
+no_messages(void *ctx, hf_message_fn *emit, void *emit_ctx, struct hf_error *err)
+{
+    (void)ctx, (void)emit, (void)emit_ctx, (void)err;
+    return HF_OK;
+}
+
+static int
+bring_row(void *ctx, const struct hf_session *session)
+{
+    struct bring *bring = ctx;
+    struct hf_transfer transfer = HF_INIT(struct hf_transfer);
+    struct hf_transferred done = HF_INIT(struct hf_transferred);
+
+    transfer.session = session;
+    transfer.messages = no_messages;
+    bring->rc = HF__BACK(bring->store, session_merge, &transfer, &done, bring->err);
+    return 0;
+}
+
+static int
+ignore_row(void *ctx, const struct hf_session *session)
+{
+    (void)ctx, (void)session;
+    return 0;
+}
+
+/* Makes sure that the fallback has the session, as the primary has it. */
+static int
+bring(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
+      struct hf_error *err)
+{
+    struct bring bring = {.store = store, .err = err};
+    struct hf_session session = HF_INIT(struct hf_session);
+    int rc = HF__BACK(store, session_get, id, 0, ignore_row, NULL, err);
+
+    if (rc != HF_NOT_FOUND)
+        return rc;
+    if (p) {
+        rc = HF__AT(store, p, session_get, id, HF_WANT_EXTRA, bring_row, &bring, err);
+        if (rc == HF_OK || rc == HF_NOT_FOUND)
+            return rc == HF_OK ? bring.rc : rc;
+    }
+    /* Nobody can tell now: what is written must not be lost. */
+    session.id = *id;
+    (void)bring_row(&bring, &session);
+    return bring.rc;
+}
+
+static int
+in_primary(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
+           struct hf_error *err)
+{
+    return p && HF__AT(store, p, session_get, id, 0, ignore_row, NULL, err) == HF_OK;
+}
+
+static int
+back_put(struct hf_store *store, struct hf__primary *p, const struct hf_session *session,
+         uint32_t mode, struct hf_error *err)
+{
+    if (mode == HF_PUT_ENSURE) {
+        int rc = in_primary(store, p, &session->id, err)
+                     ? bring(store, p, &session->id, err)
+                     : HF_OK;
+        return rc < 0 ? rc : HF__BACK(store, session_put, session, mode, err);
+    }
+    if (in_primary(store, p, &session->id, err))
+        return hf_error_set(err, HF_EXISTS, NULL, "there is a session %.*s already",
+                            (int)(session->id.len < 200 ? session->id.len : 200),
+                            session->id.ptr);
+    return HF__BACK(store, session_put, session, mode, err);
+}
+
+static int
+fo_session_put(void *ctx, const struct hf_session *session, uint32_t mode,
+               struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, session_put, session, mode, err),
+          back_put(store, p, session, mode, err));
+}
+
+static int
+fo_session_get(void *ctx, const struct hf_text *id, uint32_t want, hf_session_fn *emit,
+               void *emit_ctx, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p;
+    int rc;
+
+    if (hf__is_union(store))
+        return hf__union_get(store, id, want, emit, emit_ctx, err);
+    p = hf__primary_get(store);
+    rc = HF__AT(store, p, session_get, id, want, emit, emit_ctx, err);
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+static int
+fo_session_list(void *ctx, const struct hf_session_query *query, hf_session_fn *emit,
+                void *emit_ctx, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf_session_query mine;
+    struct hf__primary *p;
+    int rc;
+
+    if (hf__is_union(store))
+        return query->reserved == HF__LIST_RAW
+                   ? hf__union_list(store, query, emit, emit_ctx, err)
+                   : hf__list_view(store, query, emit, emit_ctx, err);
+    hf__abi_copy(&mine, sizeof mine, query);
+    mine.reserved = 0;
+    p = hf__primary_get(store);
+    rc = HF__AT(store, p, session_list, &mine, emit, emit_ctx, err);
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+static int
+back_update(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
+            const struct hf_field *fields, uint64_t n_fields, struct hf_error *err)
+{
+    int rc = bring(store, p, id, err);
+    return rc < 0 ? rc : HF__BACK(store, session_update, id, fields, n_fields, err);
+}
+
+static int
+fo_session_update(void *ctx, const struct hf_text *id, const struct hf_field *fields,
+                  uint64_t n_fields, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, session_update, id, fields, n_fields, err),
+          back_update(store, p, id, fields, n_fields, err));
+}
+
+static int
+back_delete(struct hf_store *store, struct hf__primary *p, const struct hf_text *ids,
+            uint64_t n_ids, uint64_t *ret_deleted, struct hf_error *err)
+{
+    for (uint64_t i = 0; i < n_ids; i++)
+        if (!p || in_primary(store, p, &ids[i], err))
+            return not_now(store, "delete a session", err);
+    return HF__BACK(store, session_delete, ids, n_ids, ret_deleted, err);
+}
+
+static int
+fo_session_delete(void *ctx, const struct hf_text *ids, uint64_t n_ids,
+                  uint64_t *ret_deleted, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, session_delete, ids, n_ids, ret_deleted, err),
+          back_delete(store, p, ids, n_ids, ret_deleted, err));
+}
+
+/* ---- messages ---- */
+
+static int
+back_append(struct hf_store *store, struct hf__primary *p, const struct hf_append *what,
+            struct hf_appended *ret, struct hf_error *err)
+{
+    int rc = HF_NOT_FOUND;
+
+    /* Another process may merge the file between the two. */
+    for (int i = 0; i < 10 && rc == HF_NOT_FOUND; i++) {
+        rc = bring(store, p, &what->session_id, err);
+        if (rc < 0)
+            return rc;
+        rc = HF__BACK(store, message_append, what, ret, err);
+    }
+    for (uint64_t i = 0; rc == HF_OK && i < what->n_messages; i++) {
+        ret[i].id += HF__FALLBACK_IDS;
+        ret[i].in_fallback = 1;
+    }
+    return rc;
+}
+
+static int
+fo_message_append(void *ctx, const struct hf_append *what, struct hf_appended *ret,
+                  struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, message_append, what, ret, err),
+          back_append(store, p, what, ret, err));
+}
+
+static int
+fo_message_read(void *ctx, const struct hf_text *id,
+                const struct hf_message_query *query, hf_message_fn *emit,
+                void *emit_ctx, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p;
+    int rc;
+
+    if (hf__is_union(store))
+        return hf__union_read(store, id, query, emit, emit_ctx, err);
+    p = hf__primary_get(store);
+    rc = HF__AT(store, p, message_read, id, query, emit, emit_ctx, err);
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+static int
+back_states(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
+            const struct hf__states *what, uint64_t *ret_count, struct hf_error *err)
+{
+    int rc = bring(store, p, id, err);
+    return rc < 0 ? rc : hf__states_change(store, id, what, ret_count, err);
+}
+
+static int
+fo_rewind(void *ctx, const struct hf_text *id, int64_t from_id, uint64_t *ret_count,
+          struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__states what = {HF_MSG_ACTIVE, HF_MSG_REWOUND, from_id, INT64_MAX, NULL, 0};
+    WRITE(HF__AT(store, p, message_rewind, id, from_id, ret_count, err),
+          back_states(store, p, id, &what, ret_count, err));
+}
+
+static int
+fo_restore(void *ctx, const struct hf_text *id, int64_t from_id, uint64_t *ret_count,
+           struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__states what = {HF_MSG_REWOUND, HF_MSG_ACTIVE, from_id, INT64_MAX, NULL, 0};
+    WRITE(HF__AT(store, p, message_restore, id, from_id, ret_count, err),
+          back_states(store, p, id, &what, ret_count, err));
+}
+
+/* The ids of the summaries, by their uids. */
+struct found {
+    const struct hf_message *const *summary;
+    uint64_t n;
+    struct hf_appended *ret;
+};
+
+static int
+summary_find(void *ctx, const struct hf_message *m)
+{
+    struct found *found = ctx;
+
+    for (uint64_t i = 0; i < found->n; i++) {
+        const struct hf_text *uid = &found->summary[i]->uid;
+        if (m->uid.ptr && m->uid.len == uid->len && uid->len < HF_UID_SIZE &&
+            !memcmp(m->uid.ptr, uid->ptr, (size_t)uid->len)) {
+            found->ret[i].id = m->id;
+            memcpy(found->ret[i].uid, uid->ptr, (size_t)uid->len);
+            found->ret[i].in_fallback = 1;
+        }
+    }
+    return 0;
+}
+
+static int
+back_compact(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
+             const struct hf__states *what, struct hf_appended *ret,
+             struct hf_error *err)
+{
+    struct hf_message_query query = HF_INIT(struct hf_message_query);
+    struct found found = {what->more, what->n_more, ret};
+    int rc = back_states(store, p, id, what, NULL, err);
+
+    query.states = HF_MSG_ACTIVE;
+    return rc < 0 ? rc : hf__union_read(store, id, &query, summary_find, &found, err);
+}
+
+static int
+fo_compact(void *ctx, const struct hf_text *id, int64_t watermark,
+           const struct hf_message *const *summary, uint64_t n_summary,
+           struct hf_appended *ret, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__states what = {HF_MSG_ACTIVE, HF_MSG_COMPACTED, INT64_MIN,
+                              watermark,     summary,          n_summary};
+    WRITE(HF__AT(store, p, message_compact, id, watermark, summary, n_summary, ret, err),
+          back_compact(store, p, id, &what, ret, err));
+}
+
+static int
+fo_search(void *ctx, const struct hf_search *query, hf_hit_fn *emit, void *emit_ctx,
+          struct hf_search_info *info, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p;
+    int rc;
+
+    if (hf__is_union(store))
+        return hf__default_search(store, query, emit, emit_ctx, info, err);
+    p = hf__primary_get(store);
+    rc = HF__AT(store, p, search, query, emit, emit_ctx, info, err);
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+/* ---- the rest ---- */
+
+static int
+fo_meta_get(void *ctx, const struct hf_text *key,
+            int (*emit)(void *ctx, const struct hf_text *value), void *emit_ctx,
+            struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p;
+    int rc = HF_NOT_FOUND;
+
+    if (hf__is_union(store))
+        rc = HF__BACK(store, meta_get, key, emit, emit_ctx, err);
+    p = hf__primary_get(store);
+    if (rc == HF_NOT_FOUND && p)
+        rc = HF__AT(store, p, meta_get, key, emit, emit_ctx, err);
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+static int
+fo_meta_set(void *ctx, const struct hf_text *key, const struct hf_text *value,
+            struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, meta_set, key, value, err),
+          not_now(store, "set a key", err));
+}
+
+/* A lease that others cannot see would be worse than none. */
+static int
+fo_lease_acquire(void *ctx, const struct hf_text *name, const struct hf_text *holder,
+                 double ttl, uint64_t *ret_generation, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, lease_acquire, name, holder, ttl, ret_generation, err),
+          not_now(store, "take a lease", err));
+}
+
+static int
+fo_lease_renew(void *ctx, const struct hf_text *name, const struct hf_text *holder,
+               uint64_t generation, double ttl, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, lease_renew, name, holder, generation, ttl, err),
+          not_now(store, "renew a lease", err));
+}
+
+static int
+fo_lease_release(void *ctx, const struct hf_text *name, const struct hf_text *holder,
+                 uint64_t generation, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, lease_release, name, holder, generation, err),
+          not_now(store, "release a lease", err));
+}
+
+static int
+back_usage(struct hf_store *store, struct hf__primary *p, const struct hf_usage *delta,
+           struct hf_error *err)
+{
+    int rc = bring(store, p, &delta->session_id, err);
+    return rc < 0 ? rc : HF__BACK(store, usage_add, delta, err);
+}
+
+static int
+fo_usage_add(void *ctx, const struct hf_usage *delta, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, usage_add, delta, err), back_usage(store, p, delta, err));
+}
+
+static int
+fo_usage_read(void *ctx, const struct hf_text *id, hf_usage_fn *emit, void *emit_ctx,
+              struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p = hf__primary_get(store);
+    int rc = HF_NOT_FOUND, back = HF_NOT_FOUND;
+
+    if (p)
+        rc = HF__AT(store, p, usage_read, id, emit, emit_ctx, err);
+    if ((rc == HF_OK || rc == HF_NOT_FOUND) && hf__is_union(store))
+        back = HF__BACK(store, usage_read, id, emit, emit_ctx, err);
+    hf__primary_put(store, &p);
+    return back == HF_NOT_FOUND ? rc : back;
+}
+
+static int
+fo_state(void *ctx, struct hf_state *ret, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__failover *fo = store->failover;
+    struct hf__primary *p;
+    int rc = HF_OK;
+
+    if (!store->read_only) {
+        hf__failover_retry(store);
+        hf__failover_look(store);
+    }
+    if (hf__condition(store) == HF_HEALTHY) {
+        p = hf__primary_get(store);
+        rc = HF__AT(store, p, state, ret, err);
+        hf__primary_put(store, &p);
+    } else {
+        pthread_mutex_lock(&fo->lock);
+        ret->condition = fo->condition;
+        ret->since = fo->since;
+        memcpy(ret->reason, fo->reason, sizeof ret->reason);
+        pthread_mutex_unlock(&fo->lock);
+    }
+    if (hf__is_union(store))
+        ret->pending = hf__pending_count(store);
+    return rc;
+}
+
+static int
+fo_stats(void *ctx, struct hf_stats *ret, hf_source_fn *emit, void *emit_ctx,
+         struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p = hf__primary_get(store);
+    int rc = p ? HF__AT(store, p, stats, ret, emit, emit_ctx, err)
+               : hf__default_stats(store, ret, emit, emit_ctx, err);
+
+    hf__primary_put(store, &p);
+    if (rc == HF_OK && hf__is_union(store))
+        ret->pending_fallback = hf__pending_count(store);
+    return rc;
+}
+
+static int
+fo_check(void *ctx, uint32_t level, hf_finding_fn *emit, void *emit_ctx,
+         struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p = hf__primary_get(store);
+    int rc = p ? HF__AT(store, p, check, level, emit, emit_ctx, err) : HF_OK;
+
+    hf__primary_put(store, &p);
+    if (rc == HF_OK && hf__is_union(store))
+        rc = HF__BACK(store, check, level, emit, emit_ctx, err);
+    return rc;
+}
+
+static int
+fo_flush(void *ctx, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, flush, err), HF__BACK(store, flush, err));
+}
+
+static int
+fo_repair(void *ctx, uint32_t dry_run, hf_finding_fn *emit, void *emit_ctx,
+          struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, repair, dry_run, emit, emit_ctx, err),
+          not_now(store, "repair", err));
+}
+
+static int
+fo_optimize(void *ctx, hf_finding_fn *emit, void *emit_ctx, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, optimize, emit, emit_ctx, err),
+          not_now(store, "optimize", err));
+}
+
+static int
+fo_backup(void *ctx, const char *path, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p = hf__primary_get(store);
+    int rc = p ? HF__AT(store, p, backup, path, err) : not_now(store, "backup", err);
+
+    hf__primary_put(store, &p);
+    return rc;
+}
+
+static int
+fo_session_merge(void *ctx, const struct hf_transfer *what, struct hf_transferred *ret,
+                 struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    WRITE(HF__AT(store, p, session_merge, what, ret, err),
+          HF__BACK(store, session_merge, what, ret, err));
+}
+
+static int
+fo_hand_over(void *ctx, const struct hf_text *id, hf_transfer_fn *take, void *take_ctx,
+             struct hf_error *err)
+{
+    (void)id, (void)take, (void)take_ctx;
+    return not_now(ctx, "hand a session over", err);
+}
+
+static int
+fo_unsettled(void *ctx, hf_transfer_fn *emit, void *emit_ctx, struct hf_error *err)
+{
+    (void)ctx, (void)emit, (void)emit_ctx, (void)err;
+    return HF_OK;
+}
+
+static int
+fo_upkeep(void *ctx, uint32_t *ret_again_ms, struct hf_error *err)
+{
+    struct hf_store *store = ctx;
+    struct hf__primary *p;
+    int rc = HF_OK;
+
+    hf__failover_retry(store);
+    p = hf__primary_get(store);
+    *ret_again_ms = 1000;
+    if (p && !p->read_only && hf__condition(store) == HF_HEALTHY)
+        rc = HF__AT(store, p, upkeep, ret_again_ms, err);
+    hf__primary_put(store, &p);
+    hf__failover_look(store);
+    return rc;
+}
+
+const struct hf_backend hf__failover_ops = {
+    .session_put = fo_session_put,
+    .session_get = fo_session_get,
+    .session_list = fo_session_list,
+    .session_update = fo_session_update,
+    .session_delete = fo_session_delete,
+    .message_append = fo_message_append,
+    .message_read = fo_message_read,
+    .message_rewind = fo_rewind,
+    .message_restore = fo_restore,
+    .message_compact = fo_compact,
+    .search = fo_search,
+    .meta_get = fo_meta_get,
+    .meta_set = fo_meta_set,
+    .lease_acquire = fo_lease_acquire,
+    .lease_renew = fo_lease_renew,
+    .lease_release = fo_lease_release,
+    .usage_add = fo_usage_add,
+    .usage_read = fo_usage_read,
+    .state = fo_state,
+    .stats = fo_stats,
+    .check = fo_check,
+    .repair = fo_repair,
+    .optimize = fo_optimize,
+    .flush = fo_flush,
+    .backup = fo_backup,
+    .session_merge = fo_session_merge,
+    .session_hand_over = fo_hand_over,
+    .unsettled = fo_unsettled,
+    .upkeep = fo_upkeep,
+};
