@@ -24,8 +24,18 @@ hf__failover_new(struct hf_store *store, const struct hf_store_options *options,
     if (!name || !strcmp(name, "none") || !strcmp(name, store->backend->name))
         return HF_OK;
     rc = hf__backend_find(store->config, name, &store->rt->host, &fallback, err);
-    if (rc < 0)
-        return rc;
+    if (rc < 0) {
+        const struct hf__config_entry *entry =
+            hf__config_find(store->config, "database.fallback");
+        if (entry && entry->file)
+            return rc;
+        /* Nobody asked for it: an installation without that module works as before. */
+        hf__log(&store->rt->log, HF_LOG_WARNING, "no_fallback", NULL,
+                "should the store be lost while it is open, nothing can be kept "
+                "elsewhere: %s",
+                err->message);
+        return HF_OK;
+    }
     if (fallback->defaulted[offsetof(struct hf_backend, session_hand_over) /
                             sizeof(void *)] ||
         fallback->ops.threads != HF_THREADS_PARALLEL)

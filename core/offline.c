@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-struct hf_offline_guard {
+struct hf_guard {
     char *resolved;
     int has_st;
     struct stat st;
@@ -68,7 +68,7 @@ open_in_process(const struct stat *st)
 }
 
 static void
-guard_free(struct hf_offline_guard *g)
+guard_free(struct hf_guard *g)
 {
     free(g->resolved);
     free(g);
@@ -76,10 +76,10 @@ guard_free(struct hf_offline_guard *g)
 
 /* ST: of the file at PATH, NULL when there is none. */
 static int
-guard_new(const char *path, const struct stat *st, struct hf_offline_guard **ret,
+guard_new(const char *path, const struct stat *st, struct hf_guard **ret,
           struct hf_error *err)
 {
-    struct hf_offline_guard *g = calloc(1, sizeof *g);
+    struct hf_guard *g = calloc(1, sizeof *g);
     int rc, first;
 
     if (g)
@@ -134,7 +134,7 @@ sys_fail(struct hf_error *err, int sys, const char *path, const char *what)
 }
 
 int
-hf_offline_guard(const char *path, struct hf_offline_guard **ret_guard,
+hf_offline_guard(const char *path, struct hf_guard **ret_guard,
                  struct hf_error *err)
 {
     struct stat st;
@@ -149,9 +149,9 @@ hf_offline_guard(const char *path, struct hf_offline_guard **ret_guard,
 }
 
 void
-hf_offline_unguard(struct hf_offline_guard **guard)
+hf_offline_unguard(struct hf_guard **guard)
 {
-    struct hf_offline_guard *g = guard ? *guard : NULL;
+    struct hf_guard *g = guard ? *guard : NULL;
 
     if (!g)
         return;
@@ -186,7 +186,7 @@ int
 hf_offline_read(const char *path, hf_offline_read_fn *emit, void *ctx,
                 struct hf_error *err)
 {
-    struct hf_offline_guard *guard = NULL;
+    struct hf_guard *guard = NULL;
     struct stat st;
     char pinned_path[48];
     int pinned, fd, rc;

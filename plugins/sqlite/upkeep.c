@@ -1,5 +1,6 @@
 /* upkeep.c - what is due, done in the thread of the store instead of by the caller who
- * wrote: the checkpoint, and a look at the files of a handle that is idle. */
+ * wrote: the checkpoint, the search index, this kernel's claim, and a look at the files
+ * of a handle that is idle. */
 #include <errno.h>
 #include <time.h>
 
@@ -33,6 +34,7 @@ hf__op_upkeep(void *store, uint32_t *ret_again_ms, struct hf_error *err)
     *ret_again_ms = LOOK_MS;
     if (!st->db || st->read_only)
         return HF_OK;
+    (void)hf_sqlite_kernel_renew(st->db, err); /* the next write says why not */
     if (!lock_within(&st->lock, TURN_MS)) {
         *ret_again_ms = WHILE_BUSY_MS;
         return HF_OK;
@@ -44,6 +46,10 @@ hf__op_upkeep(void *store, uint32_t *ret_again_ms, struct hf_error *err)
     }
     if (rc == HF_OK)
         rc = hf_sqlite_checkpoint_if_due(st->db, err);
+    if (rc == HF_OK && st->fts_stale && !st->fts_heal_off) {
+        rc = hf__fts_heal_step(st, err);
+        *ret_again_ms = WHILE_BUSY_MS;
+    }
     pthread_mutex_unlock(&st->lock);
     return rc;
 }

@@ -8,6 +8,11 @@ import hftest
 
 
 class F10(hftest.TestCase):
+    def setUp(self):
+        super().setUp()
+        # What a store with a fallback does is F42's.
+        self.home.config("database:\n  fallback: none\n")
+
     def started(self, env=None):
         driver = self.opened(env=env)
         driver.call("create", session={"id": "s", "source": "cli"})

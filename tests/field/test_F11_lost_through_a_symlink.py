@@ -9,6 +9,8 @@ import hftest
 class F11(hftest.TestCase):
     def setUp(self):
         super().setUp()
+        # What a store with a fallback does is F42's.
+        self.home.config("database:\n  fallback: none\n")
         real = os.path.join(self.home.dir, "real")
         os.mkdir(real)
         os.rename(self.home.path, os.path.join(real, "home"))

@@ -7,6 +7,11 @@ import hftest
 
 
 class F18(hftest.TestCase):
+    def setUp(self):
+        super().setUp()
+        # What a store with a fallback does is F42's.
+        self.home.config("database:\n  fallback: none\n")
+
     def pair(self):
         """state.db and state.db-wal as a live process has them, 200 messages in the WAL."""
         source = hftest.TempHome()

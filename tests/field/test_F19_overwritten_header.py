@@ -7,6 +7,11 @@ import hftest
 
 
 class F19(hftest.TestCase):
+    def setUp(self):
+        super().setUp()
+        # What a store with a fallback does is F42's.
+        self.home.config("database:\n  fallback: none\n")
+
     def pair(self, page_one_in_wal=False):
         source = hftest.TempHome()
         self.addCleanup(source.close)

@@ -12,6 +12,8 @@ import hftest
 class F38(hftest.TestCase):
     def setUp(self):
         super().setUp()
+        # What a store with a fallback does is F42's.
+        self.home.config("database:\n  fallback: none\n")
         other = hftest.TempHome()
         self.addCleanup(other.close)
         d = self.driver()

@@ -58,6 +58,10 @@ static const struct hf_backend use_ops = {HF_ABI(struct hf_backend),
                                           NULL,
                                           NULL,
                                           NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
                                           NULL};
 HF_BACKEND_EXPORT(use, use_ops);
 

@@ -15,10 +15,10 @@ struct newer_backend {
     void (*added_later)(void *store);
 };
 
-static void
-interrupt_is_past_the_end(void *store)
+static int
+upkeep_is_past_the_end(void *store, uint32_t *ret_again_ms, struct hf_error *err)
 {
-    (void)store;
+    (void)store, (void)ret_again_ms, (void)err;
     abort(); /* the table says that it ends before this member */
 }
 
@@ -56,8 +56,7 @@ static const struct newer_backend newer = {
         .session_delete = stub_session_delete,
         .message_append = stub_message_append,
         .message_read = stub_message_read,
-        .interrupt =
-            ABI_SIZE < sizeof(struct hf_backend) ? interrupt_is_past_the_end : NULL,
+        .upkeep = ABI_SIZE < sizeof(struct hf_backend) ? upkeep_is_past_the_end : NULL,
     },
     added_later,
 };

@@ -96,7 +96,7 @@ an_open_database_is_refused_by_any_name(void **state)
     assert_int_equal(symlink(wal, scratch_path(dir, "wal-soft")), 0);
     assert_int_equal(hf__live_track(db, &err), HF_OK);
     for (i = 0; i < sizeof names / sizeof *names; i++) {
-        struct hf_offline_guard *guard = NULL;
+        struct hf_guard *guard = NULL;
         assert_int_equal(read_it(scratch_path(dir, names[i])), HF_BUSY);
         assert_int_equal(got_len, 0);
         assert_int_equal(
@@ -123,7 +123,7 @@ nothing_opens_under_a_guard(void **state)
     assert_int_equal(link(db, scratch_path(dir, "hard")), 0);
     assert_int_equal(symlink(db, scratch_path(dir, "soft")), 0);
     for (i = 0; i < sizeof guarded / sizeof *guarded; i++) {
-        struct hf_offline_guard *one = NULL, *two = NULL;
+        struct hf_guard *one = NULL, *two = NULL;
         const char *path = scratch_path(dir, guarded[i]);
 
         assert_int_equal(hf_offline_guard(path, &one, &err), HF_OK);
@@ -144,7 +144,7 @@ nothing_opens_under_a_guard(void **state)
 static void
 a_guard_ends_although_the_name_changed(void **state)
 {
-    struct hf_offline_guard *guard = NULL;
+    struct hf_guard *guard = NULL;
     const char *late = scratch_path(dir, "late.db");
 
     (void)state;

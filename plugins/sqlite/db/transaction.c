@@ -81,8 +81,13 @@ hf_sqlite_commit(struct hf_sqlite_db *db, struct hf_error *err)
 void
 hf_sqlite_rollback(struct hf_sqlite_db *db)
 {
-    if (!hf__forked(db) && !sqlite3_get_autocommit(db->handle))
-        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    if (hf__forked(db))
+        return;
+    /* An interrupt, which may come at any time, ends a ROLLBACK like anything else; a
+     * transaction that stayed open would refuse every later call. */
+    for (int i = 0; i < 1000 && !sqlite3_get_autocommit(db->handle); i++)
+        if (sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL) != SQLITE_INTERRUPT)
+            break;
 }
 
 int

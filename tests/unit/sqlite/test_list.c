@@ -19,8 +19,8 @@ listed(struct fixture *f, const struct hf_session_query *q)
     sqlite3_stmt *stmt = NULL;
     seen[0] = '\0';
     assert_ok(f, f->ops->session_list(f->store, q, keep, NULL, &f->err));
-    if (st->reader)
-        st = st->reader;
+    if (st->readers[0])
+        st = st->readers[0];
     /* A statement left open would hold back every checkpoint. */
     while ((stmt = sqlite3_next_stmt(hf_sqlite_handle(st->db), stmt)))
         assert_false(sqlite3_stmt_busy(stmt));

@@ -129,8 +129,10 @@ read_on(void *arg)
         int n = 0;
         query.limit = 10;
         int rc = shared.f->ops->session_list(shared.f->store, &query, count, &n, &err);
-        if ((rc != HF_OK && rc != HF_CANCELLED) || (rc == HF_OK && n != 1))
-            atomic_fetch_add(&shared.failed, 1);
+        if ((rc != HF_OK && rc != HF_CANCELLED) || (rc == HF_OK && n != 1)) {
+            if (!atomic_fetch_add(&shared.failed, 1))
+                print_message("%d, %d rows: %s\n", rc, n, rc < 0 ? err.message : "");
+        }
     }
     return NULL;
 }

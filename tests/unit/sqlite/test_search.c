@@ -23,8 +23,8 @@ search(struct fixture *f, const char *text)
     struct hf_search q = HF_INIT(struct hf_search);
     struct hf_sqlite_store *st = f->store;
     sqlite3_stmt *stmt = NULL;
-    if (st->reader)
-        st = st->reader;
+    if (st->readers[0])
+        st = st->readers[0];
     q.text = hf_str(text);
     q.order = HF_BY_OLDEST;
     n_ids = 0;
