@@ -173,8 +173,8 @@ hf__primary_set(struct hf_store *store, void *handle, uint32_t read_only,
 }
 
 /* Whether a file of the fallback lies in its folder. */
-static int
-has_files(const struct hf__failover *fo)
+int
+hf__back_waits(const struct hf__failover *fo)
 {
     DIR *dir = opendir(fo->dir);
     struct dirent *e;
@@ -220,7 +220,7 @@ hf__back_open(struct hf_store *store, struct hf_error *err)
     pthread_mutex_lock(&fo->lock);
     if (fo->back)
         goto out;
-    if (store->read_only && !has_files(fo)) {
+    if (store->read_only && !hf__back_waits(fo)) {
         rc = HF_NOT_FOUND;
         goto out;
     }
@@ -318,9 +318,8 @@ hf__is_union(struct hf_store *store)
     struct hf__failover *fo = store->failover;
     struct hf_error ignored;
 
-    if (store->read_only)
-        return hf__back_open(store, &ignored) == HF_OK && has_files(fo);
-    if (hf__condition(store) == HF_HEALTHY && !fo->pending)
+    /* Another process may be degraded while this one is well. */
+    if ((store->read_only || hf__condition(store) == HF_HEALTHY) && !hf__back_waits(fo))
         return 0;
     return hf__back_open(store, &ignored) == HF_OK;
 }
@@ -459,12 +458,11 @@ hf__failover_opened(struct hf_store *store, int rc, struct hf_error *err)
             store->backend->ops.close(handle);
             return rc;
         }
-        if (store->read_only || !has_files(fo))
+        if (store->read_only || !hf__back_waits(fo))
             return HF_OK;
         /* What an earlier process left.  It waits on if that does not work now. */
         if (hf__back_open(store, &why) == HF_OK) {
-            rc = hf__failover_merge(store, handle, &merged, &left, &why);
-            fo->pending = rc < 0 || left;
+            (void)hf__failover_merge(store, handle, &merged, &left, &why);
             if (merged)
                 hf__log(&store->rt->log, HF_LOG_INFO, "recovered", fo->dir,
                         "%llu sessions that waited in %s are in the store again",

@@ -27,7 +27,6 @@ struct hf__failover {
     void *back;                  /* the fallback's handle, once it was needed */
     uint32_t condition;          /* enum hf_store_condition */
     uint32_t salvaged;           /* what the lost handle had committed is in the fallback */
-    uint32_t pending;            /* sessions wait there although the primary is well */
     double since;
     char reason[512];
     int64_t retry_ms, interval_ms;
@@ -59,6 +58,8 @@ int hf__primary_set(struct hf_store *store, void *handle, uint32_t read_only,
                     struct hf_error *err);
 /* Opens the fallback; HF_NOT_FOUND for a reader when there is nothing. */
 int hf__back_open(struct hf_store *store, struct hf_error *err);
+/* Whether a file of the fallback lies in its folder. */
+int hf__back_waits(const struct hf__failover *fo);
 /* Whether reads are the union of both.  The fallback is open then. */
 int hf__is_union(struct hf_store *store);
 uint32_t hf__condition(struct hf_store *store);

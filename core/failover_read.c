@@ -101,20 +101,35 @@ entries_read(struct hf_store *store, struct hf__primary *p, const struct hf_text
              struct entries *e, struct hf_error *err)
 {
     struct hf_message_query all = HF_INIT(struct hf_message_query);
+    struct entries waits = {.in_back = 1};
     int rc = HF_NOT_FOUND, back;
 
     all.states = HF__ALL_STATES;
-    if (p)
+    /* The fallback first: what is merged meanwhile is seen twice then, not never. */
+    back = HF__BACK(store, message_read, id, &all, collect, &waits, err);
+    if (p && (back == HF_OK || back == HF_NOT_FOUND))
         rc = HF__AT(store, p, message_read, id, &all, collect, e, err);
-    if (rc < 0 && rc != HF_NOT_FOUND)
-        return rc;
-    e->n_primary = e->n;
-    e->in_back = 1;
-    back = HF__BACK(store, message_read, id, &all, collect, e, err);
     if (back == HF_NOT_FOUND && rc == HF_OK)
         back = HF_OK;
-    if (back == HF_OK && (e->failed || entries_match(e)))
+    if (back == HF_OK && rc < 0 && rc != HF_NOT_FOUND)
+        back = rc;
+    e->n_primary = e->n;
+    for (size_t i = 0; back == HF_OK && i < waits.n; i++) {
+        if (e->n == e->cap) {
+            size_t cap = e->cap + waits.n;
+            struct entry *v = realloc(e->v, cap * sizeof *v);
+            if (!v) {
+                e->failed = 1;
+                break;
+            }
+            e->v = v;
+            e->cap = cap;
+        }
+        e->v[e->n++] = waits.v[i];
+    }
+    if (back == HF_OK && (e->failed || waits.failed || entries_match(e)))
         back = hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
+    free(waits.v);
     return back;
 }
 

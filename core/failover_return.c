@@ -238,7 +238,6 @@ come_back(struct hf_store *store)
         if (rc == HF_OK)
             rc = hf__primary_set(store, handle, 0, &err);
         if (rc == HF_OK) {
-            fo->pending = left != 0;
             hf__condition_set(store, HF_HEALTHY, "");
         }
         pthread_rwlock_unlock(&fo->gate);
@@ -253,15 +252,39 @@ come_back(struct hf_store *store)
             (unsigned long long)merged, (unsigned long long)left, fo->dir);
 }
 
+/* What other processes, which were degraded, left meanwhile.  With the store's turn. */
+static void
+gather(struct hf_store *store)
+{
+    struct hf__failover *fo = store->failover;
+    struct hf__primary *p = hf__primary_get(store);
+    struct hf_error err;
+    uint64_t merged = 0, left = 0;
+
+    fo->retry_ms = hf__monotonic_ms() + fo->interval_ms;
+    if (p && hf__back_waits(fo) && hf__back_open(store, &err) == HF_OK)
+        (void)hf__failover_merge(store, p->handle, &merged, &left, &err);
+    if (merged)
+        hf__log(&store->rt->log, HF_LOG_INFO, "recovered", fo->dir,
+                "%llu sessions that waited in %s are in the store again",
+                (unsigned long long)merged, fo->dir);
+    hf__primary_put(store, &p);
+}
+
 void
 hf__failover_retry(struct hf_store *store)
 {
     struct hf__failover *fo = store->failover;
 
-    if (hf__condition(store) == HF_HEALTHY || hf__monotonic_ms() < fo->retry_ms)
+    if (hf__monotonic_ms() < fo->retry_ms)
         return;
     if (pthread_mutex_trylock(&fo->turn))
         return; /* somebody is at it */
+    if (hf__condition(store) == HF_HEALTHY) {
+        gather(store);
+        pthread_mutex_unlock(&fo->turn);
+        return;
+    }
     pthread_mutex_unlock(&fo->turn);
     if (!fo->salvaged)
         hf__failover_look(store);

@@ -47,6 +47,8 @@ struct hf_sqlite_options {
     /* Optional: called for each connection right after it was opened, to register SQL
      * functions.  A read-only handle may open a new one later. */
     int (*connected)(void *ctx, sqlite3 *db, struct hf_error *err);
+    uint32_t after_loss; /* its files were taken away (HF_WAL_LOST, HF_REPLACED): whoever
+                            still has them is looked for, even if nothing is missing */
 };
 
 /* Fills *RET (made with HF_INIT) from how->database, whose values were checked. */

@@ -73,6 +73,7 @@ op_open(const struct hf_host *host, const struct hf_open *how, void **ret_store,
     options.path = st->path;
     options.read_only = how->read_only;
     options.read_only_first = how->read_only_first;
+    options.after_loss = how->after_loss;
     options.is_current = hf__schema_is_current;
     options.initialize = hf__schema_initialize;
     options.ctx = st;

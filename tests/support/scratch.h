@@ -44,9 +44,9 @@ scratch_remove(char *dir)
 static inline const char *
 scratch_path(const char *dir, const char *name)
 {
-    static char *bufs[16];
+    static char *bufs[64];
     static unsigned next;
-    char **buf = &bufs[next++ % 16], *path = NULL;
+    char **buf = &bufs[next++ % 64], *path = NULL;
 
     if (asprintf(&path, "%s/%s", dir, name) < 0)
         abort();

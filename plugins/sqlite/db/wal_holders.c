@@ -115,15 +115,20 @@ hf__wal_holders_check(struct hf_sqlite_db *db, const struct hf__look *look,
     struct hf__shown shown;
     struct hf__buf text = {0};
     int code = HF_OK;
-    if (!lost && !replaced)
+    unsigned which = lost       ? 1u << HF__ORPHAN_WAL | 1u << HF__ORPHAN_SHM
+                     : replaced ? 1u << HF__ORPHAN_MAIN
+                                : 0;
+    /* What stands at the names now may be a copy of what others still work with. */
+    if (!which && db->opt.after_loss) {
+        which = 1u << HF__ORPHAN_WAL | 1u << HF__ORPHAN_SHM | 1u << HF__ORPHAN_MAIN;
+        lost = 1;
+    }
+    if (!which)
         return HF_OK;
     found = calloc(1, sizeof *found);
     if (!found)
         return hf_error_set(err, HF_NO_MEMORY, db->path, "out of memory");
-    hf__orphans_find(db->path,
-                     lost ? 1u << HF__ORPHAN_WAL | 1u << HF__ORPHAN_SHM
-                          : 1u << HF__ORPHAN_MAIN,
-                     found);
+    hf__orphans_find(db->path, which, found);
     if (found->n) {
         hf__buf_adds(&text, "");
         hf__orphans_text(&text, db->path, found);
@@ -132,8 +137,8 @@ hf__wal_holders_check(struct hf_sqlite_db *db, const struct hf__look *look,
         code = lost ? HF_WAL_LOST : HF_REPLACED;
         hf_error_set(
             err, code, db->path,
-            lost ? "the log of %s was deleted under processes that go on writing "
-                   "to it, and a second one would part the store: stop them "
+            lost ? "the files of %s were taken away under processes that go on "
+                   "writing to them, and a second log would part the store: stop them "
                    "first: %s"
                  : "another file was put at %s while processes still use the old "
                    "one, whose log lies beside it: stop them first: %s",
