@@ -197,7 +197,8 @@ struct hf_backend {
     int (*meta_set)(void *store, const struct hf_text *key, const struct hf_text *value,
                     struct hf_error *err);
     /* Named leases: acquire takes a free, expired or own lease and returns
-     * its generation, which only grows; HF_BUSY while another holder's lives.  renew
+     * its generation, which only grows; HF_BUSY while another holder's lives; HF_TOO_BIG
+     * for a free one whose stored generation stands at INT64_MAX and cannot grow.  renew
      * and release need the exact generation, else HF_STALE_LEASE.
      * NULL: leases that hold within this process only. */
     int (*lease_acquire)(void *store, const struct hf_text *name,

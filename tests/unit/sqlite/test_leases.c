@@ -114,6 +114,80 @@ garbage_never_blocks(void **state)
     }
 }
 
+/* A record as somebody else may have stored it, held by A. */
+static void
+stored(struct fixture *f, const char *generation, const char *expires, const char *ttl)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "INSERT OR REPLACE INTO state_meta VALUES ('holdfast_lease:cron',"
+             " '{\"holder\":\"A\",\"generation\":%s,\"expires\":%s,\"ttl\":%s}')",
+             generation, expires, ttl);
+    fixture_sql(f, sql);
+}
+
+static void
+a_time_to_live_that_is_none(void **state)
+{
+    static const char *const ttls[] = {"1e300", "4200000001", "0", "-1", "-1e300",
+                                       "\"x\"", "null", "\"NaN\"", "[]"};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof ttls / sizeof *ttls; i++) {
+        uint64_t g = 0;
+        stored(f, "7", "1e300", ttls[i]);
+        f->now = 1000;
+        assert_int_equal(acquire(f, "B", 30, &g), HF_BUSY);
+        assert_non_null(strstr(f->err.message, "another 31 s"));
+        f->now = 1031;
+        if (acquire(f, "B", 30, &g) < 0)
+            fail_msg("ttl %s: %s", ttls[i], f->err.message);
+        assert_int_equal(g, 8);
+    }
+}
+
+static void
+a_generation_at_its_limit(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t g = 0, limit = INT64_MAX;
+    stored(f, "9223372036854775807", "1010", "30");
+    f->now = 1000;
+    assert_ok(f, acquire(f, "A", 30, &g)); /* its own */
+    assert_true(g == limit);
+    assert_ok(f, renew(f, "A", limit, 30));
+    assert_int_equal(acquire(f, "B", 30, &g), HF_BUSY);
+    f->now = 1031;
+    g = 0;
+    assert_int_equal(acquire(f, "B", 30, &g), HF_TOO_BIG);
+    assert_non_null(strstr(f->err.message, "holdfast_lease:cron"));
+    assert_int_equal(acquire(f, "A", 30, &g), HF_TOO_BIG);
+    assert_int_equal(g, 0);
+    assert_ok(f, release(f, "A", limit));
+    assert_int_equal(acquire(f, "B", 30, &g), HF_TOO_BIG);
+
+    stored(f, "9223372036854775806", "0", "30");
+    assert_ok(f, acquire(f, "B", 30, &g)); /* the last one */
+    assert_true(g == limit);
+}
+
+static void
+generations_grow_over_garbage(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t last = 0, g = 0;
+    f->now = 1764000000;
+    for (int i = 0; i < 50; i++) {
+        f->now += 0.01;
+        if (i % 10 == 5)
+            fixture_sql(f, "UPDATE state_meta SET value = 'garbage'"
+                           " WHERE key = 'holdfast_lease:cron'");
+        assert_ok(f, acquire(f, "A", 30, &g));
+        assert_true(g > last);
+        last = g;
+        assert_ok(f, release(f, "A", g));
+    }
+}
+
 static void
 bad_arguments(void **state)
 {
@@ -132,7 +206,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(life_of_a_lease), TEST(clock_that_went_back),
         TEST(a_short_asker_does_not_shorten), TEST(garbage_never_blocks),
-        TEST(bad_arguments),
+        TEST(a_time_to_live_that_is_none), TEST(a_generation_at_its_limit),
+        TEST(generations_grow_over_garbage), TEST(bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
