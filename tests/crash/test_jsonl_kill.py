@@ -1,6 +1,6 @@
 """The example gateway on the JSONL backend is killed at random moments: nothing that it
 acknowledged is missing, nothing is there twice, and the order within a session holds.
-HF_ROUNDS sets the number of rounds."""
+60 rounds, a tenth without HF_ROUNDS."""
 
 import contextlib
 import json
@@ -12,8 +12,9 @@ import time
 
 import hfjsonl
 import hftest
+import torture
 
-ROUNDS = int(os.environ.get("HF_ROUNDS", "6"))
+ROUNDS = torture.rounds(60)
 SESSIONS = 5
 
 
@@ -82,6 +83,8 @@ class JsonlKill(hfjsonl.JsonlTestCase):
             self.check(acknowledged)
             self.assertEqual(self.refused, [])
         self.assertGreater(len(acknowledged), ROUNDS)
+        torture.tell(program="jsonl_kill", rounds=ROUNDS, acks=len(acknowledged),
+                     kills=ROUNDS)
 
     def check(self, acknowledged):
         d = self.opened()

@@ -6,8 +6,9 @@ import random
 import time
 
 import hftest
+import torture
 
-ROUNDS = int(os.environ.get("HF_ROUNDS", "5"))
+ROUNDS = torture.rounds(50)
 RENEW_MS = 300
 
 
@@ -180,6 +181,7 @@ class OneKernel(hftest.TestCase):
         self.integrity()
         self.assertEqual([n for n in os.listdir(self.home.path)
                           if n.endswith(".kernel")], [])
+        torture.tell(program="one_kernel", rounds=ROUNDS, acks=number, kills=ROUNDS)
 
 
 if __name__ == "__main__":
