@@ -11,6 +11,7 @@ struct merge {
     struct hf_transferred *ret;
     struct hf_error *err;
     int64_t calls;
+    double before; /* the time of the message before */
 };
 
 static int
@@ -23,10 +24,17 @@ message_take(void *ctx, const struct hf_message *message)
     struct hf_appended answer;
     int rc;
 
-    if (hf__known_has(merge->known, message))
-        return HF_OK;
     hf__abi_copy(&mine, sizeof mine, message);
     mine.id = 0;
+    if (!isfinite(mine.timestamp)) {
+        /* One without a time has that of the one before it: the same whenever it comes. */
+        if (hf__known_has(merge->known, &mine))
+            return HF_OK;
+        mine.timestamp = merge->before;
+    }
+    merge->before = mine.timestamp;
+    if (hf__known_has(merge->known, &mine))
+        return HF_OK;
     append.session_id = *merge->id;
     append.messages = &one;
     append.n_messages = 1;
@@ -37,6 +45,23 @@ message_take(void *ctx, const struct hf_message *message)
         merge->calls += mine.tool_calls.ptr ? hf__tool_call_count(&mine.tool_calls) : 0;
     }
     return rc;
+}
+
+/* What cannot be carried out here, as a column that only another version has, must not
+ * keep all else away. */
+static int
+field_take(struct merge *merge, const struct hf_field *field)
+{
+    int rc = HF__OP(merge->store, session_update, merge->id, field, 1, merge->err);
+
+    if (rc != HF_INVALID)
+        return rc;
+    hf__log(&merge->store->rt->log, HF_LOG_WARNING, "field_left_out", NULL,
+            "session %.*s came with a change that this store cannot carry out, which is "
+            "left out: %s",
+            (int)(merge->id->len < 200 ? merge->id->len : 200), merge->id->ptr,
+            merge->err->message);
+    return HF_OK;
 }
 
 /* The counters of what was added, and the changes that came along. */
@@ -51,9 +76,8 @@ changes_make(struct merge *merge, const struct hf_transfer *what)
 
     if (merge->ret->messages)
         rc = HF__OP(merge->store, session_update, merge->id, counters, 2, merge->err);
-    if (rc == HF_OK && what->n_fields)
-        rc = HF__OP(merge->store, session_update, merge->id, what->fields,
-                    what->n_fields, merge->err);
+    for (uint64_t i = 0; rc == HF_OK && i < what->n_fields; i++)
+        rc = field_take(merge, &what->fields[i]);
     for (uint64_t i = 0; rc == HF_OK && i < what->n_usage; i++)
         rc = HF__OP(merge->store, usage_add, what->usage[i], merge->err);
     return rc;
@@ -70,6 +94,7 @@ hf__default_session_merge(void *store, const struct hf_transfer *what,
     hf__abi_copy(&session, sizeof session, what->session);
     session.message_count = session.tool_call_count = 0;
     merge.id = &session.id;
+    merge.before = hf__time_valid(session.started_at) ? session.started_at : 0;
     rc = HF__OP(merge.store, session_put, &session, HF_PUT_ENSURE, err);
     if (rc == HF_OK)
         rc = hf__known_read_inside(merge.store, merge.id, &merge.known, err);

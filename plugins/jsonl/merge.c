@@ -55,7 +55,8 @@ message_key(const struct hf_message *m, unsigned char ret[32])
 
     part_hash(&buf, &m->role);
     part_hash(&buf, &m->content);
-    hf__buf_addf(&buf, "%.17g", m->timestamp);
+    if (isfinite(m->timestamp)) /* without a time: equal to others without one */
+        hf__buf_addf(&buf, "%.17g", m->timestamp);
     ok = !buf.failed;
     if (ok)
         hf__sha256(buf.ptr, buf.len, ret);
@@ -164,8 +165,6 @@ on_message(void *ctx, const struct hf_message *given)
     int64_t calls = given->n_tool_calls;
     size_t start;
 
-    if (!hf__time_valid(message.timestamp) && !isfinite(message.timestamp))
-        message.timestamp = m->now;
     there = given->uid.ptr ? hf__jl_uid_find(m->file, &given->uid)
                            : nameless_find(m, &message);
     if (there) {

@@ -19,6 +19,7 @@ struct merge {
     struct hf_transferred result;
     struct used used;
     double newest;
+    double before; /* the time of the message before */
     int64_t calls;
     uint32_t recount;
     /* While the messages come. */
@@ -128,17 +129,22 @@ session_work(struct merge *m, struct hf_error *err)
 
 /* ---- the messages ---- */
 
-/* A stored row that is this message without a uid, and stands for none yet; 0: none. */
+/* A stored row that is this message without a uid, and stands for none yet; 0: none.
+ * TIMELESS: the row may be one whose own time is none, as a damaged one is. */
 static int
-equal_find(struct merge *m, const struct hf_message *msg, int64_t *ret_id)
+equal_find(struct merge *m, const struct hf_message *msg, int timeless, int64_t *ret_id)
 {
     sqlite3_stmt *stmt;
     int step = SQLITE_DONE;
-    int rc = hf__sql_prepare(m->st,
-                             "SELECT id FROM messages WHERE session_id = ?1"
-                             " AND timestamp = ?2 AND role IS ?3 AND content IS ?4"
-                             " ORDER BY id",
-                             &stmt, m->err);
+    int rc = hf__sql_prepare(
+        m->st,
+        timeless ? "SELECT id FROM messages WHERE session_id = ?1"
+                   " AND (timestamp = ?2 OR typeof(timestamp) NOT IN ('real', 'integer')"
+                   " OR timestamp NOT BETWEEN 0 AND 4200000000)"
+                   " AND role IS ?3 AND content IS ?4 ORDER BY id"
+                 : "SELECT id FROM messages WHERE session_id = ?1"
+                   " AND timestamp = ?2 AND role IS ?3 AND content IS ?4 ORDER BY id",
+        &stmt, m->err);
     *ret_id = 0;
     if (rc < 0)
         return rc;
@@ -188,14 +194,19 @@ message_take(void *ctx, const struct hf_message *message)
     struct hf_appended ret = {0};
     uint32_t added = 0;
     double t = 0;
-    int rc = HF_OK;
+    int rc = HF_OK, timeless;
 
     hf__abi_copy(&msg, sizeof msg, message);
     msg.id = 0; /* at the end; its old number is another message's here */
+    /* One without a time has that of the one before it: the same whenever it comes. */
+    timeless = !isfinite(msg.timestamp);
+    if (timeless)
+        msg.timestamp = m->before;
+    m->before = msg.timestamp;
     if (msg.state != HF_MSG_COMPACTED && msg.state != HF_MSG_REWOUND)
         msg.state = HF_MSG_ACTIVE;
-    if (!msg.uid.ptr && isfinite(msg.timestamp))
-        rc = equal_find(m, &msg, &ret.id);
+    if (!msg.uid.ptr)
+        rc = equal_find(m, &msg, timeless, &ret.id);
     if (rc == HF_OK && !ret.id)
         rc = hf__message_insert(m->st, &m->session.id, &msg, HF_APPEND_VERBATIM, 0,
                                 &ret, &added, &t, m->err);
@@ -280,9 +291,12 @@ stamp_write(struct merge *m, const struct hf__buf *key, uint64_t fields, uint64_
     return hf__sql_run(m->st, stmt, "writing state_meta", err);
 }
 
+/* What cannot be carried out here, as a column that only another version has, must not
+ * keep all else away: it is said, and stays in the file that it comes from. */
 static int
 field_take(struct merge *m, const struct hf_field *given, struct hf_error *err)
 {
+    struct hf_sqlite_store *st = m->st;
     struct hf_field f = *given;
     struct hf__buf title = {0};
     int rc = HF_OK;
@@ -296,6 +310,13 @@ field_take(struct merge *m, const struct hf_field *given, struct hf_error *err)
         rc = title_choose(m->st, &m->session.id, &f.text, &title, err);
     if (rc == HF_OK)
         rc = hf__fields_apply(m->st, &m->session.id, &f, 1, err);
+    if (rc == HF_INVALID) {
+        st->host->log(st->host->ctx, HF_LOG_WARNING, "field_left_out", st->path,
+                      "session %.*s came with a change that this store cannot carry "
+                      "out, which is left out: %s",
+                      HF__ID_ARGS(&m->session.id), err->message);
+        rc = HF_OK;
+    }
     hf__buf_free(&title);
     return rc;
 }
@@ -342,6 +363,7 @@ merge_work(struct hf_sqlite_store *st, void *ctx, struct hf_error *err)
         memset(m->used.slots, 0, m->used.size * sizeof *m->used.slots);
     m->used.n = 0;
     m->newest = HF_NO_TIME;
+    m->before = hf__time_valid(m->session.started_at) ? m->session.started_at : 0;
     m->calls = 0;
     m->recount = 0;
     m->st = st;

@@ -185,6 +185,31 @@ test_completed(void **state)
     free(p);
 }
 
+/* Without a time and without a uid: told apart by what they say. */
+static void
+test_without_time(void **state)
+{
+    struct fixture *f = *state;
+    struct parcel *p = parcel_make("s1");
+    off_t size;
+
+    add(p, NULL, "one", HF_MSG_ACTIVE);
+    add(p, NULL, "one", HF_MSG_ACTIVE);
+    add(p, NULL, "two", HF_MSG_ACTIVE);
+    for (int i = 0; i < 3; i++)
+        p->messages[i].timestamp = i ? HF_NO_TIME : -HF_NO_TIME;
+    merge(f, p, 3, 0, 1);
+    size = size_of(f, "jsonl/s1.jsonl");
+    merge(f, p, 0, 0, 0);
+    assert_int_equal(size_of(f, "jsonl/s1.jsonl"), size);
+    check_twice(f, "s1",
+                "1=one 2=one 3=two \n"
+                "title= messages=3 calls=0 tokens=1000 parent=elsewhere");
+    p->messages[2].timestamp = 1785000000.0; /* a time is not as good as none */
+    merge(f, p, 1, 0, 0);
+    free(p);
+}
+
 /* A title that another session has; an id whose file has a hash for its name. */
 static void
 test_names(void **state)
@@ -287,6 +312,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_created, setup, teardown),
         cmocka_unit_test_setup_teardown(test_completed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_there_and_on, setup, teardown),

@@ -192,6 +192,39 @@ without_uid(void **state)
     fixture_sound(f);
 }
 
+/* Without a time and without a uid: told apart by what they say, in their order. */
+static void
+without_time(void **state)
+{
+    struct fixture *f = *state;
+    struct hf_session s = session_of("s");
+    struct hf_message m[] = {message_at(NULL, "user", "none", HF_NO_TIME),
+                             message_at(NULL, "user", "some", 500),
+                             message_at(NULL, "user", "none", HF_NO_TIME),
+                             message_at("u1", "user", "named", -HF_NO_TIME),
+                             message_at(NULL, "user", "late", INFINITY)};
+    struct walk w = {m, 5, 0};
+    struct hf_transfer t = transfer_of(&s, &w);
+    assert_int_equal(merge(f, &t).messages, 5);
+    assert_string_equal(fixture_sql(f, "SELECT group_concat(timestamp, ' ') FROM"
+                                       " (SELECT * FROM messages ORDER BY id)"),
+                        "100.0 500.0 500.0 500.0 500.0");
+    f->now = 900; /* later */
+    assert_int_equal(merge(f, &t).messages, 0);
+    /* Its own row, whose time is damaged, comes back from elsewhere without one. */
+    fixture_sql(f, "UPDATE messages SET timestamp = 'soon' WHERE id = 1;"
+                   "UPDATE messages SET timestamp = 1e300 WHERE id = 3");
+    assert_int_equal(merge(f, &t).messages, 0);
+    m[0].content = text_of("another");
+    assert_int_equal(merge(f, &t).messages, 1);
+    /* A time is not as good as none. */
+    m[0].content = text_of("none");
+    m[0].timestamp = 501;
+    w.n = 1;
+    assert_int_equal(merge(f, &t).messages, 1);
+    assert_string_equal(fixture_sql(f, "SELECT message_count FROM sessions"), "7");
+}
+
 static void
 titles_and_parents(void **state)
 {
@@ -277,18 +310,51 @@ all_or_nothing(void **state)
     struct walk w = {m, 2, 2};
     struct hf_transfer t = transfer_of(&s, &w);
     struct hf_transferred ret = HF_INIT(struct hf_transferred);
-    struct hf_field bad = {.name = "no_such_column", .type = HF_INT};
+    struct hf_usage usage = HF_INIT(struct hf_usage);
+    const struct hf_usage *one = &usage;
     assert_int_equal(f->ops->session_merge(f->store, &t, &ret, &f->err), HF_IO);
     assert_string_equal(f->err.message, "the source cannot be read");
     w.fail_at = 0;
-    t.fields = &bad;
-    t.n_fields = 1;
-    assert_int_equal(f->ops->session_merge(f->store, &t, &ret, &f->err), HF_INVALID);
+    t.usage = &one;
+    t.n_usage = 1;
+    fixture_sql(f, "CREATE TRIGGER no BEFORE INSERT ON session_model_usage"
+                   " BEGIN SELECT RAISE(ABORT, 'no'); END");
+    assert_true(f->ops->session_merge(f->store, &t, &ret, &f->err) < 0);
     assert_true(!ret.created && !ret.messages);
+    fixture_sql(f, "DROP TRIGGER no");
     assert_string_equal(fixture_sql(f, "SELECT (SELECT count(*) FROM sessions) +"
                                        " (SELECT count(*) FROM messages)"), "0");
-    t.n_fields = 0;
+    t.n_usage = 0;
     assert_int_equal(merge(f, &t).messages, 2);
+}
+
+/* A change that cannot be carried out here keeps nothing else away. */
+static void
+unknown_column(void **state)
+{
+    struct fixture *f = *state;
+    struct hf_session s = session_of("s");
+    struct hf_message m[] = {message_at("u1", "user", "one", 500)};
+    struct walk w = {m, 1, 0};
+    struct hf_transfer t = transfer_of(&s, &w);
+    struct hf_field fields[] = {
+        {.name = "input_tokens", .op = HF_FIELD_ADD, .type = HF_INT, .i = 7},
+        {.name = "of_tomorrow", .type = HF_INT, .i = 1},
+        {.name = "started_at", .type = HF_NULL},
+        {.name = "input_tokens", .op = HF_FIELD_ADD, .type = HF_INT, .i = 2}};
+    t.fields = fields;
+    t.n_fields = 4;
+    t.stamp = text_of("file-1");
+    assert_int_equal(merge(f, &t).messages, 1);
+    assert_string_equal(ROW(f), "1,0,500.0,9");
+    assert_non_null(strstr(f->log, "field_left_out: session s came"));
+    assert_non_null(strstr(f->log, "of_tomorrow"));
+    assert_non_null(strstr(f->log, "started_at"));
+    f->log[0] = '\0'; /* said once */
+    merge(f, &t);
+    assert_string_equal(f->log, "");
+    assert_string_equal(ROW(f), "1,0,500.0,9");
+    fixture_sound(f);
 }
 
 int
@@ -299,6 +365,9 @@ main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(states, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(without_uid, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(without_time, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(unknown_column, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(titles_and_parents, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(greater_of, fixture_setup, fixture_teardown),

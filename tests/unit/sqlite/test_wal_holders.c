@@ -48,6 +48,31 @@ open_beside_an_own_lost_handle(void **state)
     hf_sqlite_close_db(&db);
 }
 
+/* Somebody made a new log at once: nothing is missing, and still the old one lives. */
+static void
+open_after_a_loss(void **state)
+{
+    (void)state;
+    struct hf_sqlite_options opt = table_options();
+    struct hf_sqlite_db *db = opened(&opt), *second = NULL;
+    struct hf_error err;
+    insert(db, 1);
+    hf_sqlite_close_db(&db);
+    struct other other =
+        other_start(in_dir("state.db"), "INSERT INTO t VALUES(2,'other')");
+    unlink(in_dir("state.db-wal"));
+    unlink(in_dir("state.db-shm"));
+    struct other newer =
+        other_start(in_dir("state.db"), "INSERT INTO t VALUES(3,'newer')");
+    opt.after_loss = 1;
+    assert_int_equal(hf_sqlite_open_db(&opt, &second, &err), HF_WAL_LOST);
+    other_kill(&other);
+    second = opened(&opt); /* who has the files of now is no reason */
+    insert(second, 4);
+    hf_sqlite_close_db(&second);
+    other_kill(&newer);
+}
+
 static void
 open_over_a_replaced_one(void **state)
 {
@@ -153,6 +178,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(open_beside_a_deleted_generation),
         TEST(open_beside_an_own_lost_handle),
+        TEST(open_after_a_loss),
         TEST(open_over_a_replaced_one),
         TEST(names_are_no_evidence),
         TEST(ordinary_clients_come_and_go),
