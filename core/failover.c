@@ -39,10 +39,11 @@ hf__failover_new(struct hf_store *store, const struct hf_store_options *options,
     if (fallback->defaulted[offsetof(struct hf_backend, session_hand_over) /
                             sizeof(void *)] ||
         fallback->ops.threads != HF_THREADS_PARALLEL)
-        return hf_error_set(err, HF_PLUGIN, fallback->path,
-                            "backend %s cannot be a fallback: it hands no session over, "
-                            "or takes one call at a time; set database.fallback to none",
-                            name);
+        return hf_error_set(
+            err, HF_PLUGIN, fallback->path,
+            "backend %s cannot be a fallback: it hands no session over, "
+            "or takes one call at a time; set database.fallback to none",
+            name);
     fo = calloc(1, sizeof *fo);
     if (fo)
         fo->dir = dir && *dir ? strdup(dir) : hf__path_join(store->home, "fallback");
@@ -182,7 +183,8 @@ hf__back_waits(const struct hf__failover *fo)
 
     while (dir && !found && (e = readdir(dir))) {
         size_t len = strlen(e->d_name);
-        found = len > 6 && e->d_name[0] != '.' && !strcmp(e->d_name + len - 6, ".jsonl");
+        found =
+            len > 6 && e->d_name[0] != '.' && !strcmp(e->d_name + len - 6, ".jsonl");
     }
     if (dir)
         closedir(dir);
@@ -373,10 +375,11 @@ degrade(struct hf_store *store, const char *reason)
 
     fo->retry_ms = hf__monotonic_ms() + fo->interval_ms;
     hf__condition_set(store, HF_DEGRADED, reason);
-    hf__log(&store->rt->log, HF_LOG_ERROR, "degraded", fo->dir,
-            "what is written now is kept in %s until the store can be used again, which "
-            "is tried every %lld s: %s",
-            fo->dir, (long long)(fo->interval_ms / 1000), reason);
+    hf__log(
+        &store->rt->log, HF_LOG_ERROR, "degraded", fo->dir,
+        "what is written now is kept in %s until the store can be used again, which "
+        "is tried every %lld s: %s",
+        fo->dir, (long long)(fo->interval_ms / 1000), reason);
 }
 
 /* A damaged file counts when the backend itself has given it up. */
@@ -411,8 +414,9 @@ hf__failover_lost(struct hf_store *store, struct hf__primary *p, int rc,
         } else {
             struct hf_error both = *err;
             lost = 0; /* the caller gets the loss */
-            hf_error_set(err, rc, why.path, "%.900s; the fallback cannot be used: %.900s",
-                         why.message, both.message);
+            hf_error_set(err, rc, why.path,
+                         "%.900s; the fallback cannot be used: %.900s", why.message,
+                         both.message);
         }
     }
     pthread_mutex_unlock(&fo->turn);

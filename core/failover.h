@@ -22,11 +22,11 @@ struct hf__primary {
 struct hf__failover {
     struct hf__backend *fallback;
     char *dir;
-    pthread_mutex_t lock; /* what follows, for moments only */
+    pthread_mutex_t lock;        /* what follows, for moments only */
     struct hf__primary *primary; /* NULL: nothing of it can be read */
     void *back;                  /* the fallback's handle, once it was needed */
     uint32_t condition;          /* enum hf_store_condition */
-    uint32_t salvaged;           /* what the lost handle had committed is in the fallback */
+    uint32_t salvaged; /* what the lost handle had committed is in the fallback */
     double since;
     char reason[512];
     int64_t retry_ms, interval_ms;
@@ -41,13 +41,13 @@ extern const struct hf_backend hf__failover_ops; /* first argument: the store */
 /* ---- failover.c ---- */
 
 /* OP of the primary behind P. */
-#define HF__AT(store, p, op, ...)                                                    \
-    ((store)->backend->ops.op(                                                       \
-        (store)->backend->defaulted[offsetof(struct hf_backend, op) / sizeof(void *)] \
-            ? (void *)(store)                                                        \
-            : (p)->handle,                                                           \
+#define HF__AT(store, p, op, ...)                                                      \
+    ((store)->backend->ops.op(                                                         \
+        (store)->backend->defaulted[offsetof(struct hf_backend, op) / sizeof(void *)]  \
+            ? (void *)(store)                                                          \
+            : (p)->handle,                                                             \
         __VA_ARGS__))
-#define HF__BACK(store, op, ...) \
+#define HF__BACK(store, op, ...)                                                       \
     ((store)->failover->fallback->ops.op((store)->failover->back, __VA_ARGS__))
 
 /* With a reference, or NULL. */

@@ -1,120 +1,30 @@
 /* failover_ops.c - the table that the front calls when a store has a fallback: healthy,
  * every call goes to the primary; one that finds it lost is made again in the fallback,
  * and so are all writes after it until the way back (SPEC 5.2). */
-#include "failover.h"
-#include "failover_states.h"
+#include "failover_back.h"
 
 #include <string.h>
 
-/* A write: RC gets what PRIMARY (a call of the primary P) answers; when the store is, or
- * now becomes, degraded it gets what BACK answers. */
-#define WRITE(PRIMARY, BACK)                                                         \
-    struct hf__primary *p;                                                           \
-    int rc = HF_OK, lost;                                                            \
-    hf__failover_retry(store);                                                       \
-    pthread_rwlock_rdlock(&store->failover->gate);                                   \
-    lost = hf__condition(store) != HF_HEALTHY;                                       \
-    p = hf__primary_get(store);                                                      \
-    if (!lost) {                                                                     \
-        rc = PRIMARY;                                                                \
-        lost = rc < 0 && hf__failover_lost(store, p, rc, err);                       \
-    }                                                                                \
-    if (lost)                                                                        \
-        rc = BACK;                                                                   \
-    hf__primary_put(store, &p);                                                      \
-    pthread_rwlock_unlock(&store->failover->gate);                                   \
+/* A write: RC gets what PRIMARY (a call of the primary P) answers; when the store is,
+ * or now becomes, degraded it gets what BACK answers. */
+#define WRITE(PRIMARY, BACK)                                                           \
+    struct hf__primary *p;                                                             \
+    int rc = HF_OK, lost;                                                              \
+    hf__failover_retry(store);                                                         \
+    pthread_rwlock_rdlock(&store->failover->gate);                                     \
+    lost = hf__condition(store) != HF_HEALTHY;                                         \
+    p = hf__primary_get(store);                                                        \
+    if (!lost) {                                                                       \
+        rc = PRIMARY;                                                                  \
+        lost = rc < 0 && hf__failover_lost(store, p, rc, err);                         \
+    }                                                                                  \
+    if (lost)                                                                          \
+        rc = BACK;                                                                     \
+    hf__primary_put(store, &p);                                                        \
+    pthread_rwlock_unlock(&store->failover->gate);                                     \
     return rc
 
-/* What the fallback cannot do for a store that is coming back. */
-static int
-not_now(struct hf_store *store, const char *what, struct hf_error *err)
-{
-    return hf_error_set(err, HF_BUSY, store->failover->dir,
-                        "%s: not while the store is degraded; try again when it has "
-                        "recovered (%.600s)",
-                        what, store->failover->reason);
-}
-
 /* ---- sessions ---- */
-
-struct bring {
-    struct hf_store *store;
-    struct hf_error *err;
-    int rc;
-};
-
-static int
-no_messages(void *ctx, hf_message_fn *emit, void *emit_ctx, struct hf_error *err)
-{
-    (void)ctx, (void)emit, (void)emit_ctx, (void)err;
-    return HF_OK;
-}
-
-static int
-bring_row(void *ctx, const struct hf_session *session)
-{
-    struct bring *bring = ctx;
-    struct hf_transfer transfer = HF_INIT(struct hf_transfer);
-    struct hf_transferred done = HF_INIT(struct hf_transferred);
-
-    transfer.session = session;
-    transfer.messages = no_messages;
-    bring->rc = HF__BACK(bring->store, session_merge, &transfer, &done, bring->err);
-    return 0;
-}
-
-static int
-ignore_row(void *ctx, const struct hf_session *session)
-{
-    (void)ctx, (void)session;
-    return 0;
-}
-
-/* Makes sure that the fallback has the session, as the primary has it. */
-static int
-bring(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-      struct hf_error *err)
-{
-    struct bring bring = {.store = store, .err = err};
-    struct hf_session session = HF_INIT(struct hf_session);
-    int rc = HF__BACK(store, session_get, id, 0, ignore_row, NULL, err);
-
-    if (rc != HF_NOT_FOUND)
-        return rc;
-    if (p) {
-        rc = HF__AT(store, p, session_get, id, HF_WANT_EXTRA, bring_row, &bring, err);
-        if (rc == HF_OK || rc == HF_NOT_FOUND)
-            return rc == HF_OK ? bring.rc : rc;
-    }
-    /* Nobody can tell now: what is written must not be lost. */
-    session.id = *id;
-    (void)bring_row(&bring, &session);
-    return bring.rc;
-}
-
-static int
-in_primary(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-           struct hf_error *err)
-{
-    return p && HF__AT(store, p, session_get, id, 0, ignore_row, NULL, err) == HF_OK;
-}
-
-static int
-back_put(struct hf_store *store, struct hf__primary *p, const struct hf_session *session,
-         uint32_t mode, struct hf_error *err)
-{
-    if (mode == HF_PUT_ENSURE) {
-        int rc = in_primary(store, p, &session->id, err)
-                     ? bring(store, p, &session->id, err)
-                     : HF_OK;
-        return rc < 0 ? rc : HF__BACK(store, session_put, session, mode, err);
-    }
-    if (in_primary(store, p, &session->id, err))
-        return hf_error_set(err, HF_EXISTS, NULL, "there is a session %.*s already",
-                            (int)(session->id.len < 200 ? session->id.len : 200),
-                            session->id.ptr);
-    return HF__BACK(store, session_put, session, mode, err);
-}
 
 static int
 fo_session_put(void *ctx, const struct hf_session *session, uint32_t mode,
@@ -122,7 +32,7 @@ fo_session_put(void *ctx, const struct hf_session *session, uint32_t mode,
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, session_put, session, mode, err),
-          back_put(store, p, session, mode, err));
+          hf__back_put(store, p, session, mode, err));
 }
 
 static int
@@ -163,30 +73,12 @@ fo_session_list(void *ctx, const struct hf_session_query *query, hf_session_fn *
 }
 
 static int
-back_update(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-            const struct hf_field *fields, uint64_t n_fields, struct hf_error *err)
-{
-    int rc = bring(store, p, id, err);
-    return rc < 0 ? rc : HF__BACK(store, session_update, id, fields, n_fields, err);
-}
-
-static int
 fo_session_update(void *ctx, const struct hf_text *id, const struct hf_field *fields,
                   uint64_t n_fields, struct hf_error *err)
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, session_update, id, fields, n_fields, err),
-          back_update(store, p, id, fields, n_fields, err));
-}
-
-static int
-back_delete(struct hf_store *store, struct hf__primary *p, const struct hf_text *ids,
-            uint64_t n_ids, uint64_t *ret_deleted, struct hf_error *err)
-{
-    for (uint64_t i = 0; i < n_ids; i++)
-        if (!p || in_primary(store, p, &ids[i], err))
-            return not_now(store, "delete a session", err);
-    return HF__BACK(store, session_delete, ids, n_ids, ret_deleted, err);
+          hf__back_update(store, p, id, fields, n_fields, err));
 }
 
 static int
@@ -195,30 +87,10 @@ fo_session_delete(void *ctx, const struct hf_text *ids, uint64_t n_ids,
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, session_delete, ids, n_ids, ret_deleted, err),
-          back_delete(store, p, ids, n_ids, ret_deleted, err));
+          hf__back_delete(store, p, ids, n_ids, ret_deleted, err));
 }
 
 /* ---- messages ---- */
-
-static int
-back_append(struct hf_store *store, struct hf__primary *p, const struct hf_append *what,
-            struct hf_appended *ret, struct hf_error *err)
-{
-    int rc = HF_NOT_FOUND;
-
-    /* Another process may merge the file between the two. */
-    for (int i = 0; i < 10 && rc == HF_NOT_FOUND; i++) {
-        rc = bring(store, p, &what->session_id, err);
-        if (rc < 0)
-            return rc;
-        rc = HF__BACK(store, message_append, what, ret, err);
-    }
-    for (uint64_t i = 0; rc == HF_OK && i < what->n_messages; i++) {
-        ret[i].id += HF__FALLBACK_IDS;
-        ret[i].in_fallback = 1;
-    }
-    return rc;
-}
 
 static int
 fo_message_append(void *ctx, const struct hf_append *what, struct hf_appended *ret,
@@ -226,7 +98,7 @@ fo_message_append(void *ctx, const struct hf_append *what, struct hf_appended *r
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, message_append, what, ret, err),
-          back_append(store, p, what, ret, err));
+          hf__back_append(store, p, what, ret, err));
 }
 
 static int
@@ -247,21 +119,14 @@ fo_message_read(void *ctx, const struct hf_text *id,
 }
 
 static int
-back_states(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-            const struct hf__states *what, uint64_t *ret_count, struct hf_error *err)
-{
-    int rc = bring(store, p, id, err);
-    return rc < 0 ? rc : hf__states_change(store, id, what, ret_count, err);
-}
-
-static int
 fo_rewind(void *ctx, const struct hf_text *id, int64_t from_id, uint64_t *ret_count,
           struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    struct hf__states what = {HF_MSG_ACTIVE, HF_MSG_REWOUND, from_id, INT64_MAX, NULL, 0};
+    struct hf__states what = {HF_MSG_ACTIVE, HF_MSG_REWOUND, from_id,
+                              INT64_MAX,     NULL,           0};
     WRITE(HF__AT(store, p, message_rewind, id, from_id, ret_count, err),
-          back_states(store, p, id, &what, ret_count, err));
+          hf__back_states(store, p, id, &what, ret_count, err));
 }
 
 static int
@@ -269,46 +134,10 @@ fo_restore(void *ctx, const struct hf_text *id, int64_t from_id, uint64_t *ret_c
            struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    struct hf__states what = {HF_MSG_REWOUND, HF_MSG_ACTIVE, from_id, INT64_MAX, NULL, 0};
+    struct hf__states what = {HF_MSG_REWOUND, HF_MSG_ACTIVE, from_id,
+                              INT64_MAX,      NULL,          0};
     WRITE(HF__AT(store, p, message_restore, id, from_id, ret_count, err),
-          back_states(store, p, id, &what, ret_count, err));
-}
-
-/* The ids of the summaries, by their uids. */
-struct found {
-    const struct hf_message *const *summary;
-    uint64_t n;
-    struct hf_appended *ret;
-};
-
-static int
-summary_find(void *ctx, const struct hf_message *m)
-{
-    struct found *found = ctx;
-
-    for (uint64_t i = 0; i < found->n; i++) {
-        const struct hf_text *uid = &found->summary[i]->uid;
-        if (m->uid.ptr && m->uid.len == uid->len && uid->len < HF_UID_SIZE &&
-            !memcmp(m->uid.ptr, uid->ptr, (size_t)uid->len)) {
-            found->ret[i].id = m->id;
-            memcpy(found->ret[i].uid, uid->ptr, (size_t)uid->len);
-            found->ret[i].in_fallback = 1;
-        }
-    }
-    return 0;
-}
-
-static int
-back_compact(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-             const struct hf__states *what, struct hf_appended *ret,
-             struct hf_error *err)
-{
-    struct hf_message_query query = HF_INIT(struct hf_message_query);
-    struct found found = {what->more, what->n_more, ret};
-    int rc = back_states(store, p, id, what, NULL, err);
-
-    query.states = HF_MSG_ACTIVE;
-    return rc < 0 ? rc : hf__union_read(store, id, &query, summary_find, &found, err);
+          hf__back_states(store, p, id, &what, ret_count, err));
 }
 
 static int
@@ -319,8 +148,9 @@ fo_compact(void *ctx, const struct hf_text *id, int64_t watermark,
     struct hf_store *store = ctx;
     struct hf__states what = {HF_MSG_ACTIVE, HF_MSG_COMPACTED, INT64_MIN,
                               watermark,     summary,          n_summary};
-    WRITE(HF__AT(store, p, message_compact, id, watermark, summary, n_summary, ret, err),
-          back_compact(store, p, id, &what, ret, err));
+    WRITE(
+        HF__AT(store, p, message_compact, id, watermark, summary, n_summary, ret, err),
+        hf__back_compact(store, p, id, &what, ret, err));
 }
 
 static int
@@ -365,7 +195,7 @@ fo_meta_set(void *ctx, const struct hf_text *key, const struct hf_text *value,
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, meta_set, key, value, err),
-          not_now(store, "set a key", err));
+          hf__back_not_now(store, "set a key", err));
 }
 
 /* A lease that others cannot see would be worse than none. */
@@ -375,7 +205,7 @@ fo_lease_acquire(void *ctx, const struct hf_text *name, const struct hf_text *ho
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, lease_acquire, name, holder, ttl, ret_generation, err),
-          not_now(store, "take a lease", err));
+          hf__back_not_now(store, "take a lease", err));
 }
 
 static int
@@ -384,7 +214,7 @@ fo_lease_renew(void *ctx, const struct hf_text *name, const struct hf_text *hold
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, lease_renew, name, holder, generation, ttl, err),
-          not_now(store, "renew a lease", err));
+          hf__back_not_now(store, "renew a lease", err));
 }
 
 static int
@@ -393,22 +223,15 @@ fo_lease_release(void *ctx, const struct hf_text *name, const struct hf_text *ho
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, lease_release, name, holder, generation, err),
-          not_now(store, "release a lease", err));
-}
-
-static int
-back_usage(struct hf_store *store, struct hf__primary *p, const struct hf_usage *delta,
-           struct hf_error *err)
-{
-    int rc = bring(store, p, &delta->session_id, err);
-    return rc < 0 ? rc : HF__BACK(store, usage_add, delta, err);
+          hf__back_not_now(store, "release a lease", err));
 }
 
 static int
 fo_usage_add(void *ctx, const struct hf_usage *delta, struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    WRITE(HF__AT(store, p, usage_add, delta, err), back_usage(store, p, delta, err));
+    WRITE(HF__AT(store, p, usage_add, delta, err),
+          hf__back_usage(store, p, delta, err));
 }
 
 static int
@@ -497,7 +320,7 @@ fo_repair(void *ctx, uint32_t dry_run, hf_finding_fn *emit, void *emit_ctx,
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, repair, dry_run, emit, emit_ctx, err),
-          not_now(store, "repair", err));
+          hf__back_not_now(store, "repair", err));
 }
 
 static int
@@ -505,7 +328,7 @@ fo_optimize(void *ctx, hf_finding_fn *emit, void *emit_ctx, struct hf_error *err
 {
     struct hf_store *store = ctx;
     WRITE(HF__AT(store, p, optimize, emit, emit_ctx, err),
-          not_now(store, "optimize", err));
+          hf__back_not_now(store, "optimize", err));
 }
 
 static int
@@ -513,7 +336,8 @@ fo_backup(void *ctx, const char *path, struct hf_error *err)
 {
     struct hf_store *store = ctx;
     struct hf__primary *p = hf__primary_get(store);
-    int rc = p ? HF__AT(store, p, backup, path, err) : not_now(store, "backup", err);
+    int rc = p ? HF__AT(store, p, backup, path, err)
+               : hf__back_not_now(store, "backup", err);
 
     hf__primary_put(store, &p);
     return rc;
@@ -533,7 +357,7 @@ fo_hand_over(void *ctx, const struct hf_text *id, hf_transfer_fn *take, void *ta
              struct hf_error *err)
 {
     (void)id, (void)take, (void)take_ctx;
-    return not_now(ctx, "hand a session over", err);
+    return hf__back_not_now(ctx, "hand a session over", err);
 }
 
 static int

@@ -1,5 +1,5 @@
-/* failover_return.c - the way back (SPEC 5.3, 5.4): the primary is tried again, and what
- * waits in the fallback is handed over to it, session by session. */
+/* failover_return.c - the way back (SPEC 5.3, 5.4): the primary is tried again, and
+ * what waits in the fallback is handed over to it, session by session. */
 #include "failover.h"
 
 #include <stdlib.h>
@@ -153,9 +153,8 @@ hf__failover_merge(struct hf_store *store, void *handle, uint64_t *ret_merged,
                 ++*ret_merged;
             } else if (rc != HF_WAL_LOST && rc != HF_REPLACED) {
                 ++*ret_left;
-                hf__log(&store->rt->log,
-                        rc == HF_BUSY ? HF_LOG_INFO : HF_LOG_WARNING, "merge_failed",
-                        store->failover->dir,
+                hf__log(&store->rt->log, rc == HF_BUSY ? HF_LOG_INFO : HF_LOG_WARNING,
+                        "merge_failed", store->failover->dir,
                         "session %.200s stays in %s for now: %s", pending.ids[i],
                         store->failover->dir, err->message);
                 rc = HF_OK;
@@ -223,8 +222,7 @@ come_back(struct hf_store *store)
     if (!handle) {
         hf__log(&store->rt->log, HF_LOG_DEBUG, "still_degraded", fo->dir, "%s",
                 err.message);
-        if (!fo->primary &&
-            hf__handle_open(store, &read, &reader, &ignored) == HF_OK &&
+        if (!fo->primary && hf__handle_open(store, &read, &reader, &ignored) == HF_OK &&
             hf__primary_set(store, reader, 1, &ignored) < 0)
             store->backend->ops.close(reader);
         return;

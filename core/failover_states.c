@@ -25,10 +25,10 @@ static struct held *
 held_make(const struct hf_message *message)
 {
     struct hf_message m;
-    struct hf_text *texts[] = {&m.uid,          &m.session_id, &m.role,
-                               &m.content,      &m.tool_call_id, &m.tool_calls,
-                               &m.tool_name,    &m.finish_reason, &m.reasoning,
-                               &m.platform_message_id, &m.extra};
+    struct hf_text *texts[] = {
+        &m.uid,          &m.session_id,          &m.role,      &m.content,
+        &m.tool_call_id, &m.tool_calls,          &m.tool_name, &m.finish_reason,
+        &m.reasoning,    &m.platform_message_id, &m.extra};
     size_t size = sizeof(struct held);
     struct held *held;
     char *at;
