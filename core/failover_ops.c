@@ -24,6 +24,14 @@
     pthread_rwlock_unlock(&store->failover->gate);                                     \
     return rc
 
+/* A read: of the primary alone, or of both.  Both, too, where the primary was just let
+ * go. */
+#define READ(PRIMARY, BOTH)                                                            \
+    struct hf__primary *p = hf__is_union(store) ? NULL : hf__primary_get(store);       \
+    int rc = p ? PRIMARY : BOTH;                                                       \
+    hf__primary_put(store, &p);                                                        \
+    return rc
+
 /* ---- sessions ---- */
 
 static int
@@ -40,15 +48,8 @@ fo_session_get(void *ctx, const struct hf_text *id, uint32_t want, hf_session_fn
                void *emit_ctx, struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    struct hf__primary *p;
-    int rc;
-
-    if (hf__is_union(store))
-        return hf__union_get(store, id, want, emit, emit_ctx, err);
-    p = hf__primary_get(store);
-    rc = HF__AT(store, p, session_get, id, want, emit, emit_ctx, err);
-    hf__primary_put(store, &p);
-    return rc;
+    READ(HF__AT(store, p, session_get, id, want, emit, emit_ctx, err),
+         hf__union_get(store, id, want, emit, emit_ctx, err));
 }
 
 static int
@@ -57,19 +58,13 @@ fo_session_list(void *ctx, const struct hf_session_query *query, hf_session_fn *
 {
     struct hf_store *store = ctx;
     struct hf_session_query mine;
-    struct hf__primary *p;
-    int rc;
 
-    if (hf__is_union(store))
-        return query->reserved == HF__LIST_RAW
-                   ? hf__union_list(store, query, emit, emit_ctx, err)
-                   : hf__list_view(store, query, emit, emit_ctx, err);
     hf__abi_copy(&mine, sizeof mine, query);
     mine.reserved = 0;
-    p = hf__primary_get(store);
-    rc = HF__AT(store, p, session_list, &mine, emit, emit_ctx, err);
-    hf__primary_put(store, &p);
-    return rc;
+    READ(HF__AT(store, p, session_list, &mine, emit, emit_ctx, err),
+         query->reserved == HF__LIST_RAW
+             ? hf__union_list(store, query, emit, emit_ctx, err)
+             : hf__list_view(store, query, emit, emit_ctx, err));
 }
 
 static int
@@ -107,15 +102,8 @@ fo_message_read(void *ctx, const struct hf_text *id,
                 void *emit_ctx, struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    struct hf__primary *p;
-    int rc;
-
-    if (hf__is_union(store))
-        return hf__union_read(store, id, query, emit, emit_ctx, err);
-    p = hf__primary_get(store);
-    rc = HF__AT(store, p, message_read, id, query, emit, emit_ctx, err);
-    hf__primary_put(store, &p);
-    return rc;
+    READ(HF__AT(store, p, message_read, id, query, emit, emit_ctx, err),
+         hf__union_read(store, id, query, emit, emit_ctx, err));
 }
 
 static int
@@ -158,15 +146,8 @@ fo_search(void *ctx, const struct hf_search *query, hf_hit_fn *emit, void *emit_
           struct hf_search_info *info, struct hf_error *err)
 {
     struct hf_store *store = ctx;
-    struct hf__primary *p;
-    int rc;
-
-    if (hf__is_union(store))
-        return hf__default_search(store, query, emit, emit_ctx, info, err);
-    p = hf__primary_get(store);
-    rc = HF__AT(store, p, search, query, emit, emit_ctx, info, err);
-    hf__primary_put(store, &p);
-    return rc;
+    READ(HF__AT(store, p, search, query, emit, emit_ctx, info, err),
+         hf__default_search(store, query, emit, emit_ctx, info, err));
 }
 
 /* ---- the rest ---- */

@@ -13,6 +13,7 @@ struct entry {
     uint64_t digest[2];
     uint32_t state, in_back, used;
 };
+enum { EMITTED = 2 }; /* in `used` */
 struct entries {
     struct entry *v;
     size_t n, cap, n_primary;
@@ -95,18 +96,22 @@ entries_match(struct entries *e)
     return 0;
 }
 
-/* All messages of the session in both; HF_NOT_FOUND when neither has it. */
+/* All messages of the session in both; HF_NOT_FOUND when neither has it.  *ret_p: the
+ * primary they were read from (may be NULL), also after a failure. */
 static int
-entries_read(struct hf_store *store, struct hf__primary *p, const struct hf_text *id,
-             struct entries *e, struct hf_error *err)
+entries_read(struct hf_store *store, struct hf__primary **ret_p,
+             const struct hf_text *id, struct entries *e, struct hf_error *err)
 {
     struct hf_message_query all = HF_INIT(struct hf_message_query);
     struct entries waits = {.in_back = 1};
+    struct hf__primary *p;
     int rc = HF_NOT_FOUND, back;
 
     all.states = HF__ALL_STATES;
-    /* The fallback first: what is merged meanwhile is seen twice then, not never. */
+    /* The fallback first, and only then a handle of the primary: what is merged
+     * meanwhile is seen twice then, not never. */
     back = HF__BACK(store, message_read, id, &all, collect, &waits, err);
+    *ret_p = p = hf__primary_get(store);
     if (p && (back == HF_OK || back == HF_NOT_FOUND))
         rc = HF__AT(store, p, message_read, id, &all, collect, e, err);
     if (back == HF_NOT_FOUND && rc == HF_OK)
@@ -136,12 +141,12 @@ entries_read(struct hf_store *store, struct hf__primary *p, const struct hf_text
 /* ---- messages ---- */
 
 struct emit {
-    const struct entries *e;
+    struct entries *e;
     size_t at, end; /* the next one of those chosen */
     int step;
     hf_message_fn *fn;
     void *ctx;
-    int in_back;
+    int stopped; /* by FN */
     const uint32_t *states;
 };
 
@@ -150,7 +155,8 @@ emit_one(void *ctx, const struct hf_message *message)
 {
     struct emit *emit = ctx;
     struct hf_message mine;
-    const struct entry *one;
+    struct entry *one;
+    int rc;
 
     /* What was deleted meanwhile is passed over. */
     for (;; emit->at += (size_t)emit->step) {
@@ -163,12 +169,15 @@ emit_one(void *ctx, const struct hf_message *message)
             return 0;
     }
     emit->at += (size_t)emit->step;
+    one->used = EMITTED;
     if (!(one->state & *emit->states))
         return 0;
     hf__abi_copy(&mine, sizeof mine, message);
     mine.id = one->id;
     mine.state = one->state;
-    return emit->fn(emit->ctx, &mine);
+    rc = emit->fn(emit->ctx, &mine);
+    emit->stopped = rc != 0;
+    return rc;
 }
 
 /* Emits entries FROM..TO-1, all of one store. */
@@ -192,6 +201,62 @@ emit_range(struct hf_store *store, struct hf__primary *p, const struct hf_text *
     return emit->e->v[from].in_back
                ? HF__BACK(store, message_read, id, &part, emit_one, emit, err)
                : HF__AT(store, p, message_read, id, &part, emit_one, emit, err);
+}
+
+/* Keeps those of AGAIN, read from the primary, that are MISSING in what was emitted. */
+static void
+entries_missing(struct entries *again, const struct entry *missing, size_t n_missing)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < again->n_primary; i++)
+        again->v[i].used = 0;
+    for (size_t i = 0; i < n_missing; i++) {
+        size_t k = again->n_primary;
+        if (missing[i].used == EMITTED)
+            continue;
+        /* From the end: a merge adds there. */
+        while (k && (again->v[k - 1].used ||
+                     memcmp(again->v[k - 1].digest, missing[i].digest,
+                            sizeof missing[i].digest)))
+            k--;
+        if (k)
+            again->v[k - 1].used = 1;
+    }
+    for (size_t i = 0; i < again->n_primary; i++)
+        if (again->v[i].used)
+            again->v[n++] = again->v[i];
+    again->n = again->n_primary = n;
+}
+
+/* Emits what waits in the fallback; that which was merged since it was chosen is read
+ * from the primary, where it has an id behind all that were emitted. */
+static int
+emit_waiting(struct hf_store *store, const struct hf_text *id,
+             const struct hf_message_query *query, struct emit *emit,
+             struct hf_error *err)
+{
+    size_t from = emit->e->n_primary, to = emit->e->n, i = from;
+    struct entries again = {0}, *chosen = emit->e;
+    struct hf__primary *p = NULL;
+    int rc = emit_range(store, NULL, id, query, emit, from, to, err);
+
+    if (emit->stopped || (rc < 0 && rc != HF_NOT_FOUND))
+        return rc;
+    while (i < to && chosen->v[i].used == EMITTED)
+        i++;
+    if (i == to)
+        return rc;
+    rc = entries_read(store, &p, id, &again, err);
+    if (rc == HF_OK) {
+        entries_missing(&again, chosen->v + from, to - from);
+        emit->e = &again;
+        rc = emit_range(store, p, id, query, emit, 0, again.n, err);
+        emit->e = chosen;
+    }
+    free(again.v);
+    hf__primary_put(store, &p);
+    return rc == HF_NOT_FOUND ? HF_OK : rc; /* deleted meanwhile */
 }
 
 /* Leaves those in E that QUERY asks for. */
@@ -231,7 +296,7 @@ hf__union_read(struct hf_store *store, const struct hf_text *id,
                const struct hf_message_query *query, hf_message_fn *fn, void *ctx,
                struct hf_error *err)
 {
-    struct hf__primary *p = hf__primary_get(store);
+    struct hf__primary *p = NULL;
     struct hf_message_query q;
     struct entries e = {0};
     struct emit emit = {.e = &e, .fn = fn, .ctx = ctx};
@@ -243,15 +308,15 @@ hf__union_read(struct hf_store *store, const struct hf_text *id,
     if (q.around_id)
         q.backwards = 0;
     emit.states = &q.states;
-    rc = entries_read(store, p, id, &e, err);
+    rc = entries_read(store, &p, id, &e, err);
     if (rc == HF_OK && e.n) {
         entries_choose(&e, &q);
         if (q.backwards)
-            rc = emit_range(store, p, id, &q, &emit, e.n_primary, e.n, err);
+            rc = emit_waiting(store, id, &q, &emit, err);
         if (rc == HF_OK)
             rc = emit_range(store, p, id, &q, &emit, 0, e.n_primary, err);
         if (rc == HF_OK && !q.backwards)
-            rc = emit_range(store, p, id, &q, &emit, e.n_primary, e.n, err);
+            rc = emit_waiting(store, id, &q, &emit, err);
     }
     free(e.v);
     hf__primary_put(store, &p);
@@ -309,6 +374,7 @@ hf__union_get(struct hf_store *store, const struct hf_text *id, uint32_t want,
               hf_session_fn *fn, void *ctx, struct hf_error *err)
 {
     struct get get = {.store = store, .fn = fn, .ctx = ctx, .err = err};
+    struct hf__primary *p = NULL;
     struct entries e = {0};
     int rc = HF_NOT_FOUND;
 
@@ -316,12 +382,15 @@ hf__union_get(struct hf_store *store, const struct hf_text *id, uint32_t want,
     if (get.p)
         rc = HF__AT(store, get.p, session_get, id, 0, primary_note, &get, err);
     if (rc == HF_OK || rc == HF_NOT_FOUND) {
-        if (get.in_primary && entries_read(store, get.p, id, &e, err) == HF_OK)
+        if (get.in_primary && entries_read(store, &p, id, &e, err) == HF_OK)
             for (size_t i = 0; i < e.n; i++)
                 get.more += e.v[i].in_back;
+        hf__primary_put(store, &p);
         rc = HF__BACK(store, session_get, id, want, back_emit, &get, err);
-        if (rc == HF_NOT_FOUND && get.in_primary)
-            rc = HF__AT(store, get.p, session_get, id, want, fn, ctx, err);
+        /* Not there, or merged meanwhile: into what is the primary now. */
+        if (rc == HF_NOT_FOUND && (p = hf__primary_get(store)))
+            rc = HF__AT(store, p, session_get, id, want, fn, ctx, err);
+        hf__primary_put(store, &p);
     }
     free(e.v);
     hf__primary_put(store, &get.p);
@@ -380,12 +449,13 @@ hf__union_list(struct hf_store *store, const struct hf_session_query *query,
 {
     struct hf_session_query all = HF_INIT(struct hf_session_query);
     struct ids ids = {.fn = fn, .ctx = ctx};
-    struct hf__primary *p = hf__primary_get(store);
+    struct hf__primary *p;
     int rc;
 
     all.view = HF_VIEW_ALL;
     all.want = query->want;
     rc = HF__BACK(store, session_list, &all, id_collect, &ids, err);
+    p = hf__primary_get(store); /* only now, as in entries_read() */
     if (ids.failed)
         rc = hf_error_set(err, HF_NO_MEMORY, NULL, "out of memory");
     if (rc == HF_OK && p)
@@ -394,7 +464,7 @@ hf__union_list(struct hf_store *store, const struct hf_session_query *query,
         struct hf_text id = hf_text(ids.v[i], ids.lens[i]);
         rc = hf__union_get(store, &id, query->want, fn, ctx, err);
         if (rc == HF_NOT_FOUND)
-            rc = HF_OK; /* merged meanwhile */
+            rc = HF_OK; /* deleted meanwhile */
     }
     for (size_t i = 0; i < ids.n; i++)
         free(ids.v[i]);
